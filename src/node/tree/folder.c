@@ -67,7 +67,7 @@ static void settle(struct folder *f)
 	f->handlers.changed(f->handlers.arg);
 }
 
-/* It was listed, and what was new was read. */
+/* Notes that the folder has been read whole, once it was listed and all new nodes were read. */
 static void read_whole(struct folder *f)
 {
 	if (f->n_wanted > 0)
@@ -86,7 +86,7 @@ void folder_touch(struct folder *f)
 
 static void ask_wanted(struct folder *f);
 
-/* Where the name is among those that are wanted, n_wanted: nowhere. */
+/* The index of the name among the wanted ones; n_wanted: it is not there. */
 static size_t find_wanted(const struct folder *f, const char *name)
 {
 	size_t low = 0, high = f->n_wanted;
@@ -123,7 +123,7 @@ static void on_node(void *arg, const struct store_reply *reply)
 	size_t at = find_wanted(f, read->name);
 
 	f->reads--;
-	/* One that is wanted no more is gone, or another connection has asked for it again. */
+	/* A node that is no longer wanted is gone, or another connection has asked for it again. */
 	if (at < f->n_wanted && answered) {
 		free(f->wanted[at].name);
 		f->n_wanted--;
@@ -148,7 +148,7 @@ static void read_node(struct folder *f, const char *name)
 	char path[STORE_PATH_MAX];
 
 	if (snprintf(path, sizeof(path), "%s/%s", f->path, name) >= (int)sizeof(path))
-		return; /* compare() has seen to it */
+		return; /* compare() has left out such names */
 	struct read *read = mem_alloc(sizeof(*read) + len + 1);
 	read->folder = f;
 	memcpy(read->name, name, len + 1);
@@ -166,7 +166,10 @@ static void ask_wanted(struct folder *f)
 	}
 }
 
-/* names is sorted, as those of the folder are: each walk goes along both. */
+/*
+ * Compares the folder with a sorted list of names. Its own names are sorted too, so each walk goes
+ * along both.
+ */
 static void compare(struct folder *f, char *const *names, size_t n)
 {
 	struct folder_wanted *wanted = mem_calloc(n + 1, sizeof(*wanted));
@@ -189,7 +192,7 @@ static void compare(struct folder *f, char *const *names, size_t n)
 		int order = 1;
 		while (j < f->n && (order = strcmp(f->names[j], names[i])) < 0)
 			j++;
-		/* Some are longer than any name that we make. */
+		/* Names may be longer than any that we make. */
 		if ((j < f->n && order == 0) ||
 		    strlen(f->path) + 1 + strlen(names[i]) >= STORE_PATH_MAX)
 			continue;
@@ -214,11 +217,11 @@ static void list_later(struct folder *f, int64_t ms)
 	host_timer_start(&f->timer, ms);
 }
 
-/* It has set no watch. */
+/* A failed list has set no watch, so the folder is listed again later. */
 static void on_unlisted(struct folder *f, const struct store_reply *reply)
 {
 	if (reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
-		return; /* it is listed on the next connection */
+		return; /* the next connection lists it */
 	if (reply->code == STORE_NO_NODE) {
 		f->handlers.missing(f->handlers.arg);
 		list_later(f, RETRY_MS);
@@ -245,7 +248,7 @@ static void on_list(void *arg, const struct store_reply *reply)
 	compare(f, names, reply->n_names);
 	free(names);
 	f->lists++;
-	f->dirty = true; /* who was told before it had settled hears again */
+	f->dirty = true; /* listeners that were told too early are told again */
 	read_whole(f);
 	if (f->again)
 		list(f);

@@ -13,7 +13,10 @@
 
 /* While a folder keeps changing, it is listed again at most this often. */
 #define FOLDER_LIST_EVERY_MS 100
-/* One more ms between listings for so many names: the readers of a big folder load the network. */
+/*
+ * Number of names for which the interval between lists grows by 1 ms, as readers of a big folder
+ * load the network.
+ */
 #define FOLDER_LIST_NAMES_PER_MS 5
 /* Outstanding reads: with more, urgent requests would wait too long behind them. */
 #define FOLDER_READS_MAX 100
@@ -35,12 +38,12 @@ struct folder {
 	struct folder_handlers handlers;
 	char path[STORE_PATH_MAX];
 	size_t max;   /* number of names kept; further ones are ignored */
-	bool ready;   /* it has been read completely in this session */
+	bool ready;   /* the folder was read completely in this session */
 	bool known;   /* or in an earlier one: later changes are reported as changes */
 	char **names; /* of the known nodes; sorted; owned, as is each */
 	size_t n;
 	bool due;     /* to be listed again */
-	bool refused; /* the last list was, and that is logged */
+	bool refused; /* the last list was refused, and this is logged */
 	bool listing, again, dirty;
 	uint64_t lists; /* number of listings answered */
 	int64_t listed_ms;
@@ -57,7 +60,7 @@ void folder_init(struct folder *f, struct session *session, const char *path, si
 		 const struct folder_handlers *handlers);
 void folder_done(struct folder *f);
 
-/* From the session's handlers; watches of other paths are ignored. */
+/* To be called by the session's handlers; watches of other paths are ignored. */
 void folder_up(struct folder *f);
 void folder_cut(struct folder *f);
 /* The known nodes stay known: they may not have changed meanwhile. */
@@ -66,10 +69,15 @@ void folder_watch(struct folder *f, enum store_watch type, const char *path);
 
 /* Whether all listed nodes have been read. */
 bool folder_settled(const struct folder *f);
-/* A node that we made, or deleted, ourselves: known, or not, without a read or a handler. */
+/*
+ * Makes a node known that we made ourselves, or forgets one that we deleted: no read, no handler.
+ */
 void folder_add(struct folder *f, const char *name);
 void folder_remove(struct folder *f, const char *name);
-/* Lists it again; once `lists` reaches the returned number, the known nodes are as of this call. */
+/*
+ * Lists the folder again. Once `lists` reaches the returned number, the known nodes are as of this
+ * call.
+ */
 uint64_t folder_refresh(struct folder *f);
 /* Has the handler `changed` called, at once if the folder has settled. */
 void folder_touch(struct folder *f);

@@ -14,7 +14,7 @@ static const char *const folders[PATH_FOLDERS] = {
 	[PATH_NOTICES] = "notices", [PATH_LED] = "led",		  [PATH_JOBS] = "jobs",
 	[PATH_CLOSED] = "closed",   [PATH_GANGS] = "gangs"};
 
-/* Appends as much of it as there is room for, and returns the length of all. */
+/* Appends as much of the text as there is room for, and returns the length of all. */
 static size_t append(char path[STORE_PATH_MAX], size_t used, const char *text)
 {
 	size_t len = strnlen(text, STORE_PATH_MAX - 1 - used);

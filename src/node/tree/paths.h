@@ -1,4 +1,4 @@
-/* Where the znodes are: the one place that makes their paths. */
+/* The paths of the znodes: they are made here alone. */
 #ifndef ZKLEADER_NODE_TREE_PATHS_H
 #define ZKLEADER_NODE_TREE_PATHS_H
 
@@ -20,7 +20,7 @@ enum path_folder {
 	PATH_LOCKS,  /* folders of holders and waiters, by the lock's name */
 	PATH_BARRIERS,
 	PATH_GANGS,
-	PATH_SCHEDULES, /* what is in force of them, by task */
+	PATH_SCHEDULES, /* schedules in force, by task */
 	PATH_NOTICES,	/* events that people are to be told of */
 	PATH_LED,	/* tasks that had a leader, where people are told of the next */
 	PATH_JOBS,	/* queues of jobs, by name */
@@ -31,20 +31,20 @@ enum path_folder {
 /* ROOT/FOLDER/NAME, or ROOT/FOLDER for NULL; with an empty name it ends with the slash. */
 void path_of(const struct node_settings *s, enum path_folder folder, const char *name,
 	     char path[STORE_PATH_MAX]);
-/* What comes behind ROOT/FOLDER/ in a path; NULL: it is none of a znode in this folder. */
+/* The part of a path behind ROOT/FOLDER/; NULL: the znode is not in this folder. */
 const char *path_behind(const struct node_settings *s, enum path_folder folder, const char *path);
 /* ROOT/runs/TASK/TICK, or ROOT/runs/TASK for NULL. */
 void path_of_tick(const struct node_settings *s, const char *task, const char *tick,
 		  char path[STORE_PATH_MAX]);
 /*
- * ROOT/roster/NODE, as no name of a znode may have a slash: each byte of the node's name but
- * letters, digits, "-", "_", ":" and a "." inside is %XX. False: it is too long for a path.
+ * ROOT/roster/NODE. Each byte of the node's name but letters, digits, "-", "_", ":" and a "."
+ * inside is %XX, as no name of a znode may have a slash. False: it is too long for a path.
  */
 bool path_of_node(const struct node_settings *s, const char *node, char path[STORE_PATH_MAX]);
 /* ROOT/rolling/GROUP/FOLDER/NAME; less for NULL. */
 void path_of_rolling(const struct node_settings *s, const char *group, const char *folder,
 		     const char *name, char path[STORE_PATH_MAX]);
-/* ROOT/rolling/GROUP/slots/NODE, as path_of_node() has names. */
+/* ROOT/rolling/GROUP/slots/NODE, with the node's name as in path_of_node(). */
 bool path_of_slot(const struct node_settings *s, const char *group, const char *node,
 		  char path[STORE_PATH_MAX]);
 /* ROOT/jobs/QUEUE/FOLDER/NAME; less for NULL. */
@@ -62,16 +62,15 @@ bool path_is_due_folder(const char *name, int64_t *ret_minute, bool *ret_callbac
 /* ROOT/jobs/QUEUE/due/MINUTE/POINTER, or that of a callback. */
 void path_of_due(const struct node_settings *s, const char *queue, int64_t minute,
 		 const struct job_pointer *p, char path[STORE_PATH_MAX]);
-/* ROOT/jobs/QUEUE/at/NODE/POINTER, or less for NULL; as path_of_node(). */
+/* ROOT/jobs/QUEUE/at/NODE/POINTER, or less for NULL; the node's name as in path_of_node(). */
 bool path_of_at(const struct node_settings *s, const char *queue, const char *node,
 		const struct job_pointer *p, char path[STORE_PATH_MAX]);
-/* What comes behind ROOT/jobs/QUEUE/ in the path of one of its znodes; NULL: it is none. */
+/* The part behind ROOT/jobs/QUEUE/ of the path of a queue's znode; NULL: it is none. */
 const char *path_in_queue(const struct node_settings *s, const char *path,
 			  char ret_queue[NAME_TASK_MAX + 1]);
 /*
- * ROOT/FOLDER/PARTY/NAME, of a gang or a barrier; with a key NAMEKEY-, for the server to number, as
- * path_of_node() has names.
- * False: there would be no room for the number, or none for it all.
+ * ROOT/FOLDER/PARTY/NAME, of a gang or a barrier, with the name as in path_of_node(). With a key it
+ * ends with NAMEKEY-, to which the server appends a number. False: there is not enough room.
  */
 bool path_in_party(const struct node_settings *s, enum path_folder folder, const char *party,
 		   const char *name, const char *key, char path[STORE_PATH_MAX]);

@@ -10,7 +10,7 @@
 #include "node/session/session.h"
 #include "node/tree/paths.h"
 
-/* One outstanding read. */
+/* A read of several nodes that is outstanding. */
 struct shared {
 	struct reads *reads;
 	size_t n;
@@ -52,7 +52,7 @@ static void add(struct reads_list *list, struct reads_item *item)
 	list->items[list->n++] = item;
 }
 
-/* Makes room in the list of what is to be read. */
+/* Makes room in the list of nodes to read. */
 static void drop_read(struct reads *k)
 {
 	k->there.n -= k->next;
@@ -97,7 +97,7 @@ static void append(struct reads *k, struct reads_item *item)
 	k->last = item;
 }
 
-/* Whose turn it is. */
+/* Takes the next node to read: those found by a listing come first. */
 static struct reads_item *take_next(struct reads *k)
 {
 	if (k->next < k->there.n)
@@ -129,7 +129,10 @@ void reads_single(struct reads *k, struct reads_item *item)
 	send_reads(k);
 }
 
-/* The next goes out at the end of the turn: by then it may have turned out that it need not. */
+/*
+ * Counts an answer. The next read goes out at the end of the turn: by then it may not be needed any
+ * more.
+ */
 void reads_answered(struct reads *k)
 {
 	assert(k->flying > 0);
@@ -168,7 +171,7 @@ static void read_each(struct reads *k, struct reads_list *list)
 	}
 }
 
-/* At the end of a turn. */
+/* Sends what was collected in this turn, at its end. */
 static void flush(void *arg)
 {
 	struct reads *k = arg;

@@ -21,8 +21,8 @@
 #include "node/store.h"
 
 /*
- * A listing has the names of all the fleet's tasks. It is worth it only for at least so many tasks
- * of ours, and at least the 1/READS_LIST_SHARE of them.
+ * A listing has the names of all the fleet's tasks, so it has to replace many reads: at least
+ * READS_LIST_MIN, and those of at least 1/READS_LIST_SHARE of our tasks.
  */
 #define READS_LIST_MIN	 32
 #define READS_LIST_SHARE 10
@@ -38,9 +38,9 @@ struct reads_item {
 	struct reads_item *next; /* the next in the queue */
 };
 
-/* One of these is called for each read of an item; none after reads_forget(). */
+/* For each read of an item one of these is called; none after reads_forget(). */
 struct reads_handlers {
-	/* Nothing has changed since it was asked; false: its watch has fired meanwhile. */
+	/* The node is unchanged since the question; false: its watch has fired meanwhile. */
 	bool (*still)(struct reads_item *item);
 	void (*free)(struct reads_item *item); /* it does not exist */
 	void (*read)(struct reads_item *item); /* to send its own read now; then reads_answered() */
@@ -70,11 +70,11 @@ void reads_done(struct reads *k);
 void reads_item_init(struct reads_item *item, const char *name);
 /* Makes room for n_tasks tasks; from now on there are at most that many. */
 void reads_reserve(struct reads *k, size_t n_tasks);
-/* Is the node unchanged? Only for a node that is watched. */
+/* Asks whether the node is unchanged. Only for a node that is watched. */
 void reads_unchanged(struct reads *k, struct reads_item *item);
-/* Does the task have a leader? If so its node is read as well. */
+/* Asks whether the task has a leader. If so, its node is read as well. */
 void reads_led(struct reads *k, struct reads_item *item);
-/* Queues a read of its own. */
+/* Queues a read of this node alone. */
 void reads_single(struct reads *k, struct reads_item *item);
 /* A read of a single node was answered. */
 void reads_answered(struct reads *k);

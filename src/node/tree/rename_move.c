@@ -16,9 +16,11 @@
 #include "wire/records/record.h"
 
 #define MOVED_AT_ONCE 50 /* records, in one transaction: 200 KiB of the 1 MiB that one may have */
-#define MOVE_OPS      3	 /* before those about records */
+#define MOVE_OPS      3	 /* operations before those about records */
 
-/* Besides the records: the schedule in force and since when, and when a run ended well. */
+/*
+ * Folders of what is moved besides the records: the schedule in force, and when a run ended well.
+ */
 static const enum path_folder rest_folders[] = {PATH_SCHEDULES, PATH_SEEN};
 #define RESTS (sizeof(rest_folders) / sizeof(rest_folders[0]))
 
@@ -28,10 +30,10 @@ struct moved {
 	size_t len;
 	int32_t version;
 	bool found; /* under the former name */
-	bool there; /* under the new name as well: this one goes */
+	bool there; /* under the new name too: the former one is deleted */
 };
 
-/* One record, or what a rest folder has, that is being read. */
+/* An outstanding read of a record, or of the znode in a rest folder. */
 struct move_read {
 	struct move *move;
 	size_t index;
@@ -45,7 +47,7 @@ struct move {
 	char former[NAME_ELECTION_MAX + 1];
 	char (*names)[TICK_NAME_SIZE]; /* under the former name, sorted */
 	size_t n_names;
-	struct moved *records; /* those of this transaction; NULL: the last */
+	struct moved *records; /* records in this transaction; NULL: the last one */
 	size_t n, pending;
 	struct moved rests[RESTS];
 	bool failed;
@@ -62,7 +64,9 @@ static void forget_batch(struct move *m)
 	m->n_names = m->n = 0;
 }
 
-/* Of a session that has ended the node may be ending, too: nothing is touched. */
+/*
+ * Ends the move. After the end of the session the node may be ending, too, so no handler is called.
+ */
 static void end(struct move *m, bool moved, const char *wants, enum store_code code)
 {
 	const struct rename_move_handlers h = m->handlers;
@@ -85,7 +89,7 @@ static void end_failed(struct move *m, const struct store_reply *reply)
 
 /* --- the transaction ------------------------------------------------------ */
 
-/* One of these, from the former name to the new one. */
+/* Adds the operations that move a record from the former name to the new one. */
 static size_t add(struct store_op *ops, const struct moved *r, char from[STORE_PATH_MAX],
 		  char to[STORE_PATH_MAX], bool closed)
 {
@@ -119,7 +123,7 @@ static void on_moved(void *arg, const struct store_reply *reply)
 	}
 }
 
-/* Only while we are registered, and nobody leads the former name. */
+/* Sends the transaction. It holds only if we are registered and nobody leads the former name. */
 static void send(struct move *m)
 {
 	const struct node_settings *s = m->session->settings;
@@ -160,7 +164,7 @@ static void send(struct move *m)
 
 /* --- what is to be moved -------------------------------------------------- */
 
-/* What has a name under the new one already is what counts there. */
+/* Notes what was read. A record that is under the new name already is the one that counts. */
 static void note(struct move *m, const struct move_read *read, const struct store_reply *reply)
 {
 	struct moved *r = m->records ? &m->records[read->index] : &m->rests[read->index];
@@ -174,7 +178,7 @@ static void note(struct move *m, const struct move_read *read, const struct stor
 	} else {
 		r->version = reply->stat.version;
 		r->found = true;
-		r->there |= reply->len > sizeof(r->data); /* no record, whose ever it is */
+		r->there |= reply->len > sizeof(r->data); /* too long for a record */
 		r->len = r->there ? 0 : reply->len;
 		memcpy(r->data, reply->data, r->len);
 	}
@@ -204,7 +208,7 @@ static struct move_read *reading(struct move *m, size_t index, bool there)
 	return read;
 }
 
-/* Nothing is left but the folder, and what lies beside it. */
+/* Reads what is left to move after all records. */
 static void read_rests(struct move *m)
 {
 	struct store *store = m->session->store;
@@ -225,7 +229,10 @@ static int compare_ticks(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* The oldest first: what is cut off in the middle leaves the newest, which tell what is owed. */
+/*
+ * Reads the oldest records first. If the move is interrupted, the newest are left, which tell what
+ * is owed.
+ */
 static void on_new_names(void *arg, const struct store_reply *reply)
 {
 	struct move *m = arg;
@@ -285,7 +292,7 @@ static void on_folder_made(void *arg, const struct store_reply *reply)
 	store_children(m->session->store, path, false, on_names, m);
 }
 
-/* The new folder begins with what pruning has left of the former one. */
+/* Makes the new folder, which begins with what pruning has left of the former one. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct move *m = arg;

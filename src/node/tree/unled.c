@@ -4,7 +4,7 @@
 
 #include "node/tree/paths.h"
 
-/* How many operations come before those about partitions. */
+/* The number of operations before those about partitions. */
 static const size_t before_partitions[] = {
 	[UNLED_MAKES] = 1, [UNLED_KEEPS] = 2, [UNLED_DROPS] = 3, [UNLED_NONE] = 2};
 
@@ -23,8 +23,8 @@ static void partition_path(const struct node_settings *s, const char *task, unsi
 }
 
 /*
- * The whole. A marker cannot be told from a leader's node by its version, but nothing can be made
- * below a node that is ephemeral, as all leaders' are.
+ * Adds the operations about the task as a whole. The marker and a leader's node may have the same
+ * version. But nothing can be made below an ephemeral node, as a leader's node is.
  */
 static void add_whole(struct unled *u, const struct node_settings *s, const char *task,
 		      enum unled_marker marker, const struct buffer *data)

@@ -31,12 +31,12 @@ struct unled {
 	char paths[UNLED_PATHS][STORE_PATH_MAX];
 };
 
-/* Big: not for the stack. marker: what is written, borrowed. */
+/* The struct is too big for the stack. marker: what is written, borrowed. */
 void unled_init(struct unled *u, const struct node_settings *s, const char *task,
 		enum unled_marker marker, const struct buffer *data);
 /*
- * The leader node because of which the operation of that index did not hold. Returns whether that
- * is a partition's, not the whole's.
+ * Gives the leader node because of which the operation of that index failed. Returns whether it is
+ * that of a partition, not of the whole.
  */
 bool unled_culprit(const struct node_settings *s, const char *task, enum unled_marker marker,
 		   size_t op, char path[STORE_PATH_MAX]);
