@@ -17,9 +17,9 @@
 #define LOOK_MS 60000  /* period of checks of our clock: somebody may have set it */
 #define ASK_MS	600000 /* how often a write asks for the server's time */
 #define SOON_MS \
-	10000 /* after one whose answer took too long to tell; and between two registrations */
-#define CLEARED_MS 5000 /* for which an outvoted clock stays so when votes have gone */
-#define HINT_MS	   15000 /* between two that others' records have made us ask; below SKEW_SETTLE_MS */
+	10000 /* after an answer that took too long to tell; and between two registrations */
+#define CLEARED_MS 5000	 /* time that an outvoted clock stays off once votes have gone */
+#define HINT_MS	   15000 /* least time between writes because of others' records */
 #define SPREAD_MS  10	 /* for each member: not all of a fleet write at once */
 #define SPREAD_MAX 10000
 
@@ -31,7 +31,7 @@ static int64_t now_ms(const struct clocks *c)
 	return host_now_ms(c->due.host);
 }
 
-/* A moment within the time that a fleet of this size is given. */
+/* A random delay, within the time that a fleet of this size is given. */
 static int64_t spread(const struct clocks *c)
 {
 	size_t n = c->registry->fleet.n_members;
@@ -65,7 +65,7 @@ void clocks_heard(struct clocks *c, const struct store_reply *reply)
 	look(c);
 }
 
-/* It was not told this time. */
+/* Asks again soon, as the server's time was not told. */
 static void ask_soon(struct clocks *c)
 {
 	c->ask_ms = now_ms(c) + SOON_MS;
@@ -73,7 +73,7 @@ static void ask_soon(struct clocks *c)
 		host_timer_start(&c->due, SOON_MS);
 }
 
-/* Registered all the same, without an offset. */
+/* Goes on without an offset: this worker is registered all the same. */
 static void go_without(struct clocks *c, const char *why)
 {
 	if (!c->mute)
@@ -98,7 +98,10 @@ static void on_told(void *arg, const struct store_reply *reply)
 			registry_make_parents(r);
 			return;
 		}
-		/* Our record is another by now, or gone, and then its successor waits for this. */
+		/*
+		 * Our record was replaced, or is gone: then its successor waits for the server's
+		 * time.
+		 */
 		c->gone = true;
 		ask_soon(c);
 		break;
@@ -113,7 +116,7 @@ static void on_told(void *arg, const struct store_reply *reply)
 	registry_clocked(r);
 }
 
-/* A write without a change: of our own record, or of the folder for NULL. */
+/* Writes our record, or for NULL the folder, without a change. */
 static void write_again(struct registry *r, const struct member *self, store_reply_fn fn, void *arg)
 {
 	char path[STORE_PATH_MAX];
@@ -163,10 +166,7 @@ bool clocks_ready(struct clocks *c)
 
 /* --- what is published ----------------------------------------------------------------------- */
 
-/*
- * Our offset from now on, by what was measured and what our clock says; others have to be told of
- * another.
- */
+/* Publishes our offset, by what was measured and what our clock says, if it has changed. */
 static void publish(struct clocks *c)
 {
 	int64_t now = now_ms(c), wall = host_wall_ms(c->due.host);
@@ -215,7 +215,7 @@ static void on_due(void *arg)
 	if (cleared)
 		c->cleared_ms = 0;
 	look(c);
-	/* What the others have published is comparable again, or what waited may go on. */
+	/* Others' offsets are comparable again, or a clock no longer counts as off: judge anew. */
 	if (settles || cleared)
 		folder_touch(&c->registry->workers);
 }
@@ -259,7 +259,9 @@ void clocks_joined(struct clocks *c, const struct worker *w)
 
 /* --- who is off ------------------------------------------------------------------------------ */
 
-/* As the records say, but for our own; an array of the caller's, with room for one more. */
+/*
+ * The clocks as the records say, but for our own; an array of the caller's, with room for one more.
+ */
 static struct skew_clock *list_clocks(const struct clocks *c, const char *own_id, int64_t own_ms)
 {
 	const struct fleet *f = &c->registry->fleet;
@@ -302,7 +304,10 @@ static void set_jobs(struct clocks *c, int64_t offset_ms)
 	c->jobs_error_ms = c->skew.error_ms;
 }
 
-/* The first time that differs is the earlier of the two, until the others' are known. */
+/*
+ * Sets the clock of jobs. Until the others' offsets are known, it is the earlier one of the
+ * server's and ours if these differ.
+ */
 static void judge_jobs(struct clocks *c)
 {
 	const struct member *self = registry_self(c->registry);
@@ -311,7 +316,7 @@ static void judge_jobs(struct clocks *c)
 
 	if (!c->skew.known || now < c->skew.settled_ms || now < c->jobs_settled_ms)
 		return;
-	/* What the others have published may be of before the server's clock was set. */
+	/* The offsets of the others may be older than a change of the server's clock. */
 	if (!c->jobs_known && llabs(own_ms) > c->tolerance_ms) {
 		c->jobs_settled_ms = now + SKEW_SETTLE_MS;
 		set_jobs(c, own_ms < 0 ? own_ms : 0);
@@ -359,8 +364,9 @@ static size_t count_against(const struct clocks *c, const struct member *self)
 }
 
 /*
- * A worker that registers anew is away until its record is read, and its vote with it. So a clock
- * that was off is off for a while after votes against it have gone. Votes for it count at once.
+ * Notes whether our clock is off. A worker that registers anew is away until its record is read,
+ * and its vote with it. So a clock that was off stays off for a while after votes against it have
+ * gone. Votes for it count at once.
  */
 static void set_off(struct clocks *c, const struct member *self, bool off)
 {
@@ -405,7 +411,7 @@ bool clocks_is_off(const struct clocks *c)
 		return c->off;
 	if (offset == self->worker->clock_offset_ms)
 		return self->clock_off || now_ms(c) < c->cleared_ms;
-	/* It has been set since: the others will hear of it. */
+	/* Our clock was set since its offset was published, so it is judged by the new one. */
 	bool *list = mem_calloc(f->n_members, sizeof(*list));
 	judge(c, self->worker->id, offset, list);
 	for (size_t i = 0; i < f->n_members; i++)
@@ -451,7 +457,7 @@ void clocks_say(int64_t offset_ms, char text[CLOCKS_TEXT_MAX])
 	int64_t apart = offset_ms < 0 ? -offset_ms : offset_ms;
 	char span[DURATION_TEXT_SIZE];
 
-	/* To two figures, or three. */
+	/* The span is rounded to two or three figures. */
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (apart >= 10 * units[i])
 			apart = (apart + units[i] / 2) / units[i] * units[i];

@@ -25,21 +25,21 @@ struct clocks {
 	struct skew skew;
 	int64_t tolerance_ms;
 	int64_t offset_ms;  /* to be published: by how much our clock is ahead of the server's */
-	bool folder;	    /* it is one of the workers' folder, as we have no record yet */
-	bool gone;	    /* our record was not there when it was asked for by that */
+	bool folder;	    /* the write is of the workers' folder: we have no record yet */
+	bool gone;	    /* our record was not there when that write came */
 	bool asking;	    /* a write of ours will tell the server's time */
-	bool mute;	    /* it refuses to: nothing is published */
-	bool off;	    /* ours is, as it was judged last */
-	size_t against;	    /* workers whose clocks differed then */
-	int64_t cleared_ms; /* until when it stays so, as it was until a moment ago; 0: no longer */
+	bool mute;	    /* the server does not tell its time: no offset is published */
+	bool off;	    /* our clock was off when it was judged last */
+	size_t against;	    /* workers whose clocks differed from ours then */
+	int64_t cleared_ms; /* CLOCK_BOOTTIME: until then it still counts as off; 0: no longer */
 	int64_t ask_ms;	    /* CLOCK_BOOTTIME of the next such write */
 	int64_t hint_ms;    /* before this no other worker's record makes us ask */
 	int64_t publish_ms; /* no other offset is published before */
 	/* The clock of jobs; it outlives sessions. */
 	bool jobs_known;
 	int64_t jobs_base_ms;	 /* its time when our CLOCK_BOOTTIME was 0 */
-	int64_t jobs_error_ms;	 /* by which that may be wrong, either way */
-	int64_t jobs_offset_ms;	 /* by so much it is ahead of the server's */
+	int64_t jobs_error_ms;	 /* by how much that may be wrong, either way */
+	int64_t jobs_offset_ms;	 /* by how much it is ahead of the server's */
 	int64_t jobs_settled_ms; /* CLOCK_BOOTTIME; until then it is not judged anew */
 	struct host_timer due;
 };
@@ -49,36 +49,35 @@ void clocks_done(struct clocks *c);
 void clocks_set_tolerance(struct clocks *c, int64_t tolerance_ms);
 
 /*
- * Whether what is to be published is known; if not, the server is asked, and registry_clocked()
- * called then.
+ * Whether our offset is known. If not, the server is asked, and registry_clocked() is called then.
  */
 bool clocks_ready(struct clocks *c);
-/* We are registered, and go on measuring. */
+/* To be called when we are registered: measuring goes on. */
 void clocks_registered(struct clocks *c);
-/* Likewise, by the record of the previous sidecar. */
+/* Likewise, with the record of the previous sidecar. */
 void clocks_taken_over(struct clocks *c, const struct worker *w);
 void clocks_expired(struct clocks *c);
 /*
- * Writes our record, or the workers' folder while there is none, as it is: fn gives the answer to
+ * Writes our record unchanged, or the workers' folder while there is none. fn passes the answer to
  * clocks_heard().
  */
 void clocks_ask(struct clocks *c, store_reply_fn fn, void *arg);
-/* A write of ours was answered: its Stat has the server's time. */
+/* Takes the answer to a write of ours: its Stat has the server's time. */
 void clocks_heard(struct clocks *c, const struct store_reply *reply);
 /*
- * Another worker's record: where it differs much from ours, the server's clock may have jumped.
+ * Takes another worker's record. If it differs much from ours, the server's clock may have jumped.
  */
 void clocks_joined(struct clocks *c, const struct worker *w);
 
 /*
- * Which members' clocks are off, in the order of fleet.by_id; false: not to be judged now, as the
- * server's clock has just jumped, so that what stands is to stay.
+ * Judges which members' clocks are off, in the order of fleet.by_id. False: not now, as the
+ * server's clock has just jumped; the last judgement stays.
  */
 bool clocks_judge(struct clocks *c, bool *ret_off);
-/* Whether ours is off at this moment, or not known yet: then no tick is to be claimed. */
+/* Whether our clock is off at this moment, or not known yet: then no tick is to be claimed. */
 bool clocks_is_off(const struct clocks *c);
 bool clocks_is_unsure(const struct clocks *c);
-/* The latest time that it may be by our clock and the server's; INT64_MAX: not known. */
+/* The later one of the present times by our clock and the server's; INT64_MAX: not known. */
 int64_t clocks_latest_ms(const struct clocks *c);
 /*
  * The name of that time, for tick_place(), where ticks are named by a clock that is zone_ms ahead
@@ -86,16 +85,16 @@ int64_t clocks_latest_ms(const struct clocks *c);
  */
 void clocks_limit(const struct clocks *c, int64_t zone_ms, char limit[TICK_NAME_SIZE]);
 /*
- * The time that jobs go by: the server's, unless most others' clocks say another. When the server's
- * jumps it goes on as before, until all have told of their own again. False: not known yet, and
- * *ret_ms is our own clock's.
+ * The time that jobs go by: the server's, unless most others' clocks say another. If the server's
+ * clock jumps, this one goes on as before until all others have published their offsets again.
+ * False: not known yet, and *ret_ms is our own clock's.
  */
 bool clocks_jobs(const struct clocks *c, int64_t *ret_ms);
-/* By how much it may be wrong, either way: by half of what the answer that told it took, in ms. */
+/* The greatest error of that time in ms, either way: half of what the answer that told it took. */
 int64_t clocks_jobs_error(const struct clocks *c);
-/* By how much it is ahead of the server's; 0: it is that. */
+/* The difference of that time from the server's, positive if ahead. */
 int64_t clocks_jobs_offset(const struct clocks *c);
-/* By how much ours is ahead of the server's now; false: not known. */
+/* The difference of our clock from the server's, positive if ahead; false: not known. */
 bool clocks_offset(const struct clocks *c, int64_t *ret_ms);
 /* "24h ahead of the ZooKeeper server's", or "3m behind" it; and of our own offset now. */
 void clocks_say(int64_t offset_ms, char text[CLOCKS_TEXT_MAX]);

@@ -1,6 +1,6 @@
 /*
- * Whether the others go by the same keys for a task: two that do not may both take themselves for
- * the best.
+ * Whether other workers go by the same keys for a task. If they do not, two may both take
+ * themselves for the best.
  */
 #ifndef ZKLEADER_NODE_FLEET_DISAGREEMENT_H
 #define ZKLEADER_NODE_FLEET_DISAGREEMENT_H
@@ -15,12 +15,12 @@
 /* Whether that member goes by other rules or other keys for the task than this sidecar. */
 bool disagreement_about(const struct task_settings *task, const struct member *m);
 /*
- * Counts the tasks for which that member disagrees, in the member, and logs it. Ours: their names,
- * sorted, and the digests of each.
+ * Counts the tasks for which that member disagrees, in the member, and logs it. Our tasks are given
+ * by their names, sorted, and the digest of each.
  */
 void disagreement_count(const char *const *names, const uint32_t *digests, size_t n,
 			struct member *m);
-/* Of the keys that decide who leads it. */
+/* A digest of the keys that decide who leads the task. */
 uint32_t disagreement_digest(const struct task_settings *task);
 
 #endif

@@ -17,7 +17,7 @@ struct own_index_ask {
 	void *arg;
 };
 
-/* Tells the oldest. */
+/* Answers the oldest requester. */
 static void tell_first(struct own_index *o, int64_t index, const char *why)
 {
 	struct own_index_ask *ask = o->asks;
@@ -29,7 +29,7 @@ static void tell_first(struct own_index *o, int64_t index, const char *why)
 	free(ask);
 }
 
-/* NULL: nothing, a number is to be expected. */
+/* The reason why there is no number now; NULL: none, a number is to be expected. */
 static const char *obstacle(const struct own_index *o)
 {
 	const struct member *self = registry_self(o->registry);
@@ -71,7 +71,7 @@ static void on_exists(void *arg, const struct store_reply *reply)
 	struct own_index *o = arg;
 
 	o->asking = false;
-	/* Otherwise the watch tells, or the next connection. */
+	/* If there is none, the watch tells of the record, or the next connection does. */
 	if (reply->code == STORE_OK)
 		own_index_go_on(o);
 }
@@ -128,7 +128,9 @@ static void on_proved(void *arg, const struct store_reply *reply)
 	if (is_lost(reply))
 		return;
 	if (reply->code == STORE_OK && o->known && !obstacle(o)) {
-		/* What was asked meanwhile is to be told what is so behind the question. */
+		/*
+		 * The proof holds only for requests that came before it; later ones need another.
+		 */
 		while (o->n_proved > 0)
 			tell_first(o, o->index, NULL);
 		host_timer_stop(&o->due);
@@ -142,7 +144,7 @@ static void on_proved(void *arg, const struct store_reply *reply)
 		host_timer_start(&o->due, RETRY_MS);
 }
 
-/* That we are registered, and that the record is as we know it: both now. */
+/* Proves that we are registered and that the record is as we know it, both now. */
 static void prove(struct own_index *o)
 {
 	char path[STORE_PATH_MAX];

@@ -10,9 +10,9 @@
 
 #include "node/fleet/registry.h"
 
-#define OWN_INDEX_WAIT_MS 5000 /* for a number */
+#define OWN_INDEX_WAIT_MS 5000 /* time to wait for a number */
 
-/* index -1: none, and why says what is so, a constant text. */
+/* index -1: there is no number, and why is a constant text with the reason. */
 typedef void (*own_index_fn)(void *arg, int64_t index, const char *why);
 
 struct own_index_ask;
@@ -21,10 +21,10 @@ struct own_index {
 	struct session *session;
 	struct registry *registry;
 	struct own_index_ask *asks; /* the oldest first */
-	size_t n_asks, n_proved;    /* and so many of them were there when the proof was sent */
+	size_t n_asks, n_proved;    /* n_proved: requests from before the proof was sent */
 	bool asking;		    /* a request is outstanding */
 	bool known;		    /* the record was read, and has not changed since */
-	bool unread;		    /* it is there, and cannot be read */
+	bool unread;		    /* the record is there, but cannot be read */
 	int32_t version;	    /* of the record */
 	int64_t index;
 	struct host_timer due;
@@ -33,7 +33,7 @@ struct own_index {
 void own_index_init(struct own_index *o, struct session *session, struct registry *registry);
 /* Answers all requesters. */
 void own_index_done(struct own_index *o);
-/* From the session's and the registry's handlers. */
+/* To be called by the session's and the registry's handlers. */
 void own_index_go_on(struct own_index *o);
 void own_index_expired(struct own_index *o);
 void own_index_watch(struct own_index *o, const char *path);

@@ -12,8 +12,8 @@
 #include "node/session/id.h"
 #include "node/tree/paths.h"
 
-#define REPLACED_MAX 16 /* older records about the same thing: as a rule there is one at most */
-#define TRIES	     5	/* of a change that others have come before */
+#define REPLACED_MAX 16 /* older records about the same thing: usually one at most */
+#define TRIES	     5	/* tries of a change that others came before */
 
 static void run_changes(struct policy *p);
 
@@ -28,7 +28,7 @@ static int compare_subjects(const struct policy_item *a, enum policy_kind kind, 
 	return order ? order : strcmp(a->record.node, node);
 }
 
-/* Of two about the same thing the one that was made later comes first. */
+/* Puts the later one of two decisions about the same thing first. */
 static int compare_items(const struct policy_item *x, const struct policy_item *y)
 {
 	int order = compare_subjects(x, y->kind, y->record.task, y->record.node);
@@ -66,7 +66,7 @@ size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char 
 	return end - first;
 }
 
-/* There may be as many as the limit, and each comes by itself: so each is put where it belongs. */
+/* Inserts the item in its place: items come one by one, and there may be very many. */
 static void insert_item(struct policy *p, struct policy_item *item)
 {
 	size_t low = 0, high = p->n;
@@ -94,14 +94,14 @@ const struct policy_item *policy_find_own(const struct policy *p, enum policy_ki
 	return p->items[at];
 }
 
-/* ended_by is NULL where it is not known, or it has ended by itself. */
+/* ended_by is NULL if it is not known, or the decision has ended by itself. */
 static void log_item(const char *what, const struct policy_item *item, const char *ended_by)
 {
 	const struct policy_record *r = &item->record;
 	char until[CLOCK_TEXT_SIZE];
 
 	if (item->kind == POLICY_ENDED)
-		return; /* of the pause it was told */
+		return; /* the pause itself was logged */
 	clock_format(r->until, until);
 	log_info(what, LOG_STR("kind", r->kind), LOG_STR("task", r->task[0] ? r->task : NULL),
 		 LOG_STR("node", r->node[0] ? r->node : NULL),
@@ -111,8 +111,8 @@ static void log_item(const char *what, const struct policy_item *item, const cha
 }
 
 /*
- * czxid: of its znode; 0: it is not known, as it was made through us. It is bigger then than all
- * that we had seen.
+ * czxid: of its znode; 0: not known, as the record was made through us. Then its order is above all
+ * that we have seen.
  */
 static void add_item(struct policy *p, const char *name, const struct policy_record *record,
 		     bool seen_made, int64_t czxid)
@@ -127,7 +127,7 @@ static void add_item(struct policy *p, const char *name, const struct policy_rec
 	item->record = *record;
 	item->seen_ms = seen_made ? host_now_ms(p->session->host) : POLICY_UNSEEN;
 	bool known = policy_kind_parse(record->kind, strlen(record->kind), &item->kind);
-	assert(known); /* record_parse_policy() has seen to it */
+	assert(known); /* record_parse_policy() has checked it */
 	(void)known;
 	insert_item(p, item);
 	p->edition++;
@@ -213,7 +213,7 @@ struct policy_change {
 	enum policy_kind kind;
 	bool put;
 	char name[NAME_ID_MAX + 1];		      /* of the new one */
-	char replaced[REPLACED_MAX][NAME_ID_MAX + 1]; /* those that go with it */
+	char replaced[REPLACED_MAX][NAME_ID_MAX + 1]; /* older records that are deleted with it */
 	size_t n_replaced;
 	int tries;
 	uint64_t due; /* folder.lists at which what is known is as new as the order */
@@ -238,7 +238,7 @@ static void apply_change(struct policy_change *c)
 		folder_remove(&p->folder, c->replaced[i]);
 	}
 	if (c->put && p->n < POLICY_ITEMS_MAX) {
-		forget_item(p, c->name, NULL); /* where the list was quicker than the reply */
+		forget_item(p, c->name, NULL); /* if the list was quicker than the reply */
 		add_item(p, c->name, &c->record, true, 0);
 		folder_add(&p->folder, c->name);
 	}
@@ -254,7 +254,7 @@ void policy_gone(struct policy *p, const char *name)
 
 void policy_made(struct policy *p, const char *name, const struct policy_record *record)
 {
-	forget_item(p, name, NULL); /* where the list was quicker than the reply */
+	forget_item(p, name, NULL); /* if the list was quicker than the reply */
 	if (p->n < POLICY_ITEMS_MAX) {
 		add_item(p, name, record, true, 0);
 		folder_add(&p->folder, name);
@@ -263,8 +263,8 @@ void policy_made(struct policy *p, const char *name, const struct policy_record 
 }
 
 /*
- * Another sidecar may have been told something a moment ago. So a write goes first, and what is
- * listed behind it on the same connection is no older.
+ * Another sidecar may just have made a decision. So a write goes first: a list that follows on the
+ * same connection is no older.
  */
 uint64_t policy_refresh(struct policy *p)
 {
@@ -349,7 +349,7 @@ static void send_change(struct policy_change *c)
 	buffer_init(&data, RECORD_POLICY_MAX);
 	if (c->put) {
 		int error = record_pack_policy(&data, &c->record);
-		assert(error == 0); /* its texts are bounded */
+		assert(error == 0); /* the record's texts are bounded */
 		(void)error;
 		path_of(p->registry->settings, PATH_POLICY, c->name, paths[n]);
 		ops[n] = (struct store_op){.type = STORE_OP_CREATE,
@@ -441,7 +441,7 @@ void policy_cut(struct policy *p)
 void policy_expired(struct policy *p)
 {
 	folder_expired(&p->folder);
-	/* Servers that have lost all their data number from the start again. */
+	/* Servers that have lost all their data begin with low numbers again. */
 	p->last_order = 0;
 	for (size_t i = 0; i < p->n; i++)
 		p->items[i]->order = 0;

@@ -10,12 +10,12 @@
 
 #define AGAIN_MS 10000 /* after a try */
 #define TURN_MS	 20    /* between the tries of two sidecars to end the same thing */
-#define LATER_MS 1000  /* where it cannot be ended now */
+#define LATER_MS 1000  /* if it cannot be ended now */
 #define LOOK_MS	 60000 /* period of checks of the wall clock */
 
 static void on_ended(void *arg, const struct store_reply *reply)
 {
-	/* Another was first, or it is tried again. */
+	/* The result does not matter: another node was first, or this is tried again. */
 	(void)arg, (void)reply;
 }
 
@@ -30,7 +30,7 @@ static int64_t turn(const struct policy *p)
 	return (int64_t)place * TURN_MS;
 }
 
-/* Milliseconds that it still holds, negative ones too; only of what ends by itself. */
+/* Milliseconds until a temporary decision ends, negative if it is over. */
 static int64_t left_of(const struct policy *p, const struct policy_item *item)
 {
 	const struct policy_record *r = &item->record;
@@ -40,7 +40,7 @@ static int64_t left_of(const struct policy *p, const struct policy_item *item)
 	return item->seen_ms + (r->until - r->since) - host_now_ms(p->session->host);
 }
 
-/* Whether to go by our clock: it is right, or so is nobody's. */
+/* Whether to go by our clock: it is right, or nobody's is. */
 static bool goes_by_clock(const struct policy *p)
 {
 	const struct fleet *f = &p->registry->fleet;

@@ -39,8 +39,8 @@ static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 }
 
 /*
- * Only tasks that the record lists, so that its length has a bound (worker_task_bytes()): health
- * and tasks are set one after the other, and each may be of files that the other is no more of.
+ * Names only tasks that the record lists, which bounds its length (worker_task_bytes()): health and
+ * tasks are set one after the other, and may be of different versions of the files.
  */
 static void describe_health(const struct registry *r, struct worker *w)
 {
@@ -99,7 +99,7 @@ void registration_forget_self(struct registry *r)
 	folder_remove(&r->workers, r->id);
 }
 
-/* Our own record need not be read back: the fleet has it from here, without a moment in between. */
+/* Adds our own record to the fleet at once: it need not be read back, and is never away. */
 static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 {
 	char path[STORE_PATH_MAX];
@@ -121,7 +121,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 		registration_send(r);
 }
 
-/* Goes on once a second for as long as it lasts, but is logged once. */
+/* Tried again once a second for as long as it lasts, but logged once. */
 static void refused_by_server(struct registry *r, const char *what, const struct store_reply *reply)
 {
 	char problem[200];
@@ -132,7 +132,7 @@ static void refused_by_server(struct registry *r, const char *what, const struct
 		log_error("refused", LOG_STR("why", problem), LOG_STR("root", r->settings->root));
 }
 
-/* The record that was to be replaced is not there: this one, or none, is in its place. */
+/* The record to be replaced is not there: this one, or none, is in its place. */
 static void replaced_by(struct registry *r, const char *id)
 {
 	registration_forget_self(r);
@@ -149,7 +149,7 @@ static void registration_refused(struct registry *r, const struct store_reply *r
 		return;
 	}
 	if (reply->code == STORE_NODE_EXISTS && r->maybe[0]) {
-		replaced_by(r, r->maybe); /* which says what we were then */
+		replaced_by(r, r->maybe); /* which describes us as of that attempt */
 		return;
 	}
 	if (reply->code == STORE_NO_NODE) {
@@ -194,9 +194,9 @@ static void find_ip(struct registry *r)
 }
 
 /*
- * One transaction makes the new record and takes the old one away, so that the fleet never sees two
- * of us or none. Where nobody knows what came of it, the next one has the same id: so of all of
- * them one record can be there at the most.
+ * Makes the new record and deletes the old one in one transaction, so that the fleet never sees two
+ * of us or none. If its outcome is unknown, the next one uses the same id: so no more than one of
+ * the records can exist.
  */
 void registration_send(struct registry *r)
 {
@@ -208,7 +208,7 @@ void registration_send(struct registry *r)
 		return;
 	}
 	if (!clocks_ready(&r->clocks)) {
-		r->again = true; /* as soon as it is known how our clock differs */
+		r->again = true; /* once the offset of our clock is known */
 		return;
 	}
 	r->again = false;
@@ -231,7 +231,7 @@ void registration_send(struct registry *r)
 	buffer_done(&data);
 }
 
-/* Whether a record says of us what we would say, but for the id and what was before us. */
+/* Whether a record describes us as we are, apart from the id and what was before us. */
 static bool says_the_same(struct registry *r, const struct worker *w)
 {
 	struct buffer theirs, ours;
@@ -241,7 +241,7 @@ static bool says_the_same(struct registry *r, const struct worker *w)
 	memcpy(self->id, w->id, sizeof(self->id));
 	self->returned = w->returned;
 	self->clock_offset_ms =
-		w->clock_offset_ms; /* is measured again, and published if it has changed */
+		w->clock_offset_ms; /* measured again, and published if it has changed */
 	buffer_init(&theirs, RECORD_WORKER_MAX);
 	buffer_init(&ours, RECORD_WORKER_MAX);
 	bool same = record_pack_worker(&theirs, w) == 0 && record_pack_worker(&ours, self) == 0 &&
@@ -282,7 +282,7 @@ static void on_found(void *arg, const struct store_reply *reply)
 		    record_parse_worker(reply->data, reply->len, &w, &why) == 0 &&
 		    strcmp(w->id, r->kept_id) == 0;
 	r->kept_session = 0;
-	r->recovers = true; /* the session is its own, whatever became of the record */
+	r->recovers = true; /* its session goes on, even without the record */
 	r->same_node = ours && strcmp(w->node, r->node) == 0;
 	if (ours && says_the_same(r, w)) {
 		go_on_as(r, w, reply->stat.ctime);
@@ -290,7 +290,7 @@ static void on_found(void *arg, const struct store_reply *reply)
 	}
 	worker_free(w);
 	if (ours)
-		memcpy(r->id, r->kept_id, sizeof(r->id)); /* another takes its place */
+		memcpy(r->id, r->kept_id, sizeof(r->id)); /* a new record takes its place */
 	registration_send(r);
 }
 
@@ -307,7 +307,7 @@ struct left_over {
 	char id[NAME_ID_MAX + 1];
 };
 
-/* The watch tells that it is gone; where nobody knows that, the next list reads it again. */
+/* The watch tells of the removal; if the outcome is unknown, the next list does. */
 static void on_left_over_removed(void *arg, const struct store_reply *reply)
 {
 	struct left_over *l = arg;
@@ -430,7 +430,7 @@ void registry_connected(struct registry *r)
 
 	host_timer_stop(&r->retry);
 	if (!r->health_known)
-		return; /* comes again when it is */
+		return; /* called again once it is known */
 	if (r->kept_session == 0 || r->kept_session != store_session(r->session->store) ||
 	    r->id[0]) {
 		registration_send(r);

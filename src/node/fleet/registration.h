@@ -11,15 +11,20 @@ void registration_init(struct registry *r);
 void registration_done(struct registry *r);
 /* Registers, or replaces the record by the current one; later, if it is not possible yet. */
 void registration_send(struct registry *r);
-/* Our record seems to be gone: if it is there after all, it is read like any other. */
+/*
+ * Forgets our record, which seems to be gone. If it is there after all, it is read like any other.
+ */
 void registration_forget_self(struct registry *r);
-/* Whether a sidecar that was killed between two steps left it: nobody acts for that worker. */
+/*
+ * Whether the record was left over by a sidecar that was killed between two steps: nobody acts for
+ * it.
+ */
 bool registration_is_left_over(const struct registry *r, const char *id,
 			       const struct store_reply *reply);
 void registration_remove(struct registry *r, const char *id);
 
 /*
- * registry.c's: a member joins or leaves. w: ownership passes; registered_at: by the server's
+ * Defined in registry.c: a member joins or leaves. Takes w over. registered_at: by the server's
  * clock, for our own record by ours.
  */
 void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t registered_at);

@@ -9,7 +9,7 @@
 #include "node/tree/paths.h"
 #include "wire/records/record.h"
 
-#define REFUSED_MAX 1000 /* worker nodes that are none, beside as many members as there may be */
+#define REFUSED_MAX 1000 /* worker nodes with bad records, beside as many members as there may be */
 
 const struct member *registry_self(const struct registry *r)
 {
@@ -94,7 +94,9 @@ static void on_gone(void *arg, const char *id)
 {
 	struct registry *r = arg;
 
-	/* Ourselves: a write will tell for certain, and lead to another registration. */
+	/*
+	 * If our own record is gone, a write tells for certain, and leads to another registration.
+	 */
 	if (strcmp(id, r->id) == 0)
 		session_confirm(r->session);
 	else
@@ -150,7 +152,7 @@ void registry_done(struct registry *r)
 	fleet_done(&r->fleet);
 }
 
-/* By what is being registered, or is. */
+/* Whether the record that is, or is being, registered answers for the same queues. */
 static bool answers_as_said(const struct registry *r, const struct worker *w)
 {
 	const struct member *self = registry_self(r);

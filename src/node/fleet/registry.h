@@ -16,7 +16,7 @@
 
 #define REGISTRY_REFUSED_MAX 100 /* nodes shown by status */
 
-/* What our record says about our tasks; the arrays are borrowed. */
+/* The part of our record about our tasks; the arrays are borrowed. */
 struct registry_tasks {
 	const char *const *names; /* sorted */
 	const uint32_t *digests;  /* for each: of the settings that decide its leader */
@@ -59,7 +59,9 @@ struct registry {
 	char version[NAME_VERSION_MAX + 1];
 	char ip[NAME_IP_MAX + 1];
 	struct registry_tasks tasks;
-	/* Names the queues that it answers for without serving them; NULL: there are none. */
+	/*
+	 * Names the queues that this worker answers for without serving them; NULL: there are none.
+	 */
 	void (*add_answers)(void *arg, struct worker *w);
 	void *answers_arg;
 	bool health_known; /* until then nothing is registered */
@@ -72,7 +74,7 @@ struct registry {
 	/* of the previous sidecar on this host */
 	int64_t kept_session; /* 0: none */
 	char kept_id[NAME_ID_MAX + 1];
-	bool recovers;	/* its session goes on; what it led is not known yet */
+	bool recovers;	/* its session goes on, but what it led is not known yet */
 	bool same_node; /* its record had our name, under which its jobs are found */
 
 	/* registering */
@@ -91,36 +93,38 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 		   struct session *session, const struct registry_handlers *handlers);
 void registry_done(struct registry *r);
 
-/* Sets what is published. These ask for a new registration if needed, which makes it effective. */
+/* Sets what is published. These functions register anew if needed. */
 void registry_set_version(struct registry *r, const char *version);
-/* Valid until the next call has returned. */
+/* Sets the tasks, which have to stay valid until the next call has returned. */
 void registry_set_tasks(struct registry *r, const struct registry_tasks *tasks);
-/* What add_answers() says may have changed. */
+/* To be called when the answer of add_answers() may have changed. */
 void registry_answers_changed(struct registry *r);
 
-/* Copied. Until it is known, nothing is registered. */
+/* Sets the health, which is copied. Until then nothing is registered. */
 void registry_set_health(struct registry *r, const struct node_health *health);
 
 /*
- * The previous sidecar on this host had this session and was this worker. If the session is taken
- * over, its record stays or is replaced, and no leadership moves.
+ * Takes over from the previous sidecar on this host, which had this session and was this worker. If
+ * the session is taken over, its record stays or is replaced, and no leadership moves.
  */
 void registry_take_over(struct registry *r, const struct handoff *h);
 /* Whether the tasks that the previous sidecar led have yet to be found out. */
 bool registry_recovers(const struct registry *r);
 void registry_recovered(struct registry *r);
 
-/* From the session's handlers. */
+/* To be called by the session's handlers. */
 void registry_connected(struct registry *r);
-/* The session's timeout, or what our record says about our clock, has changed. */
+/*
+ * Registers anew after a change of the session's timeout, or of our record's words about our clock.
+ */
 void registry_retimed(struct registry *r);
-/* The difference of our clock is known now: registrations and claims wait for it. */
+/* To be called once our clock's offset is known: registrations and claims wait for it. */
 void registry_clocked(struct registry *r);
 void registry_up(struct registry *r);
 void registry_cut(struct registry *r);
 void registry_expired(struct registry *r);
 void registry_watch(struct registry *r, enum store_watch type, const char *path);
-/* A request met a missing parent: ROOT and its folders are made again. */
+/* Makes ROOT and its folders again, as a request met a missing parent. */
 void registry_make_parents(struct registry *r);
 
 /* Whether the fleet has been read, with no read outstanding. */
@@ -128,7 +132,7 @@ bool registry_settled(const struct registry *r);
 /* This sidecar among the members, NULL while it is not registered. */
 const struct member *registry_self(const struct registry *r);
 /*
- * Our record as requests sent now will meet it: that of the outstanding registration, if there is
+ * Our record as requests sent now will find it: that of the outstanding registration, if there is
  * one. NULL: not registered.
  */
 const struct worker *registry_coming(const struct registry *r);

@@ -21,7 +21,7 @@ struct survey *survey_start(struct registry *r, survey_ours_fn *ours, const void
 bool survey_is_done(const struct survey *s);
 /* Calls fn for each of those tasks that a member leads. */
 void survey_each(const struct survey *s, void (*fn)(void *arg, const struct member *m), void *arg);
-/* Also before it is done. Takes NULL. */
+/* Frees a survey, even before it is done. Takes NULL. */
 void survey_free(struct survey *s);
 
 #endif
