@@ -10,14 +10,14 @@
 #include "wire/reader.h"
 
 #define CLAIM_BY_TASK	  (-1) /* for tick_ms and wait_ms: as the task's file says */
-#define CLAIM_TICK_MIN_MS 1000 /* of a tick, which is whole seconds */
+#define CLAIM_TICK_MIN_MS 1000 /* least tick, which is whole seconds */
 #define CLAIM_TICK_MAX_MS (INT64_C(24) * 3600 * 1000)
 
 struct claim_request {
 	const char *task;
 	const char *kind; /* "once": the claim is all; "run": a supervised job follows */
 	const char *id;	  /* identifies a claim that is sent again; NULL: it never is */
-	bool again;	  /* it has been sent before */
+	bool again;	  /* the request has been sent before */
 	int64_t now_ms;	  /* wall clock */
 	int64_t tick_ms;  /* 0: no tick, for a run */
 	int64_t wait_ms;
@@ -33,7 +33,7 @@ struct claim_request {
 struct claim {
 	struct zkleader_tick tick;
 	uint64_t run;			 /* for renew and finish */
-	int64_t index;			 /* of this node; -1: not passed to the job */
+	int64_t index;			 /* number of this node; -1: not passed to the job */
 	int partition, partitions;	 /* -1 and 0: no partitions */
 	bool busy;			 /* the previous run did not end in time */
 	bool output;			 /* the end of its output is to be reported */

@@ -24,17 +24,17 @@ enum follow_kind {
 
 struct follow_event {
 	enum follow_kind kind;
-	int question; /* of an answer */
+	int question; /* number of the question that is answered */
 	bool again;   /* FOLLOW_LOST: that is known already */
 	struct message message;
 };
 
 struct follow {
 	struct zkleader *z;   /* borrowed, and used for nothing else meanwhile */
-	const char *method;   /* by which it subscribes; borrowed */
-	struct buffer params; /* of the subscription */
+	const char *method;   /* subscribing method; borrowed */
+	struct buffer params; /* params of the subscription */
 	int question;	      /* the last one, if it is outstanding */
-	uint32_t id;	      /* of that request */
+	uint32_t id;	      /* id of that request */
 	bool broken;	      /* the last question could not be sent */
 	bool away;	      /* there is no subscription, and the caller knows */
 	int64_t retry_ms;     /* CLOCK_BOOTTIME: when to connect again */

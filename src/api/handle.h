@@ -28,9 +28,9 @@ struct zkleader {
 /* An answer, or a notification on a connection that has subscribed. */
 struct message {
 	bool is_answer;
-	uint32_t id;			  /* of the request that is answered */
-	int code;			  /* of a refusal, or 0; zkleader_message() says why */
-	char method[ZKLEADER_STATE_SIZE]; /* of a notification */
+	uint32_t id;			  /* id of the request that is answered */
+	int code;			  /* code of a refusal, or 0; zkleader_message() says why */
+	char method[ZKLEADER_STATE_SIZE]; /* method of a notification */
 	struct reader data; /* the result, or a notification's parameter; until the next call */
 };
 

@@ -14,7 +14,7 @@
 #define ANSWER_FIRST	   sizeof(struct zkleader_answer)
 #define NOTIFICATION_FIRST sizeof(struct zkleader_notification)
 #define AGAIN_PAUSE_MS	   20 /* pause before a check is asked again */
-#define RECONNECTS_MAX	   1  /* of one check, each after a closed connection */
+#define RECONNECTS_MAX	   1  /* reconnects of one check, each after a closed connection */
 
 int zkleader_open(const char *path, struct zkleader **ret_z)
 {

@@ -15,7 +15,7 @@ struct histogram_bounds {
 
 /* All zero is empty. */
 struct histogram {
-	uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* of each bucket, and of what is above all */
+	uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* for each bucket, and for what is above all */
 	int64_t sum;
 };
 

@@ -6,7 +6,7 @@
 
 struct shared_id;
 
-/* All zero has none. */
+/* A set of ids. All zero: none. */
 struct ids {
 	struct shared_id **list; /* sorted */
 	size_t n, room;
@@ -17,7 +17,7 @@ struct ids {
  * set its place to "".
  */
 void ids_set(struct ids *t, const char **place, const char *id);
-/* All ids have been released. */
+/* Frees the set, whose ids have all been released. */
 void ids_done(struct ids *t);
 
 #endif

@@ -23,7 +23,7 @@ struct check_options {
 	int64_t wait_ms;
 	int64_t tick_ms; /* 0: the task's */
 	bool once;
-	bool any;			  /* of its partitions */
+	bool any;			  /* asks for any of its partitions */
 	const char *partition;		  /* NULL: not given separately */
 	char name[NAME_ELECTION_MAX + 1]; /* TASK:K, if K was given separately */
 	bool quiet;

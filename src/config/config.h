@@ -52,7 +52,7 @@ struct config {
 	mode_t socket_mode;
 	char *socket_group;  /* NULL: none */
 	gid_t socket_gid;    /* valid if there is a socket_group */
-	char **recipe_users; /* who may use the recipes, besides those who may change something */
+	char **recipe_users; /* users of the recipes, besides those who may change something */
 	size_t n_recipe_users;
 	int recipe_users_line;
 
@@ -70,7 +70,7 @@ struct config {
 	int64_t server_tick_ms; /* 0: not known */
 	int64_t tick_guard_ms;
 	int64_t clock_tolerance_ms;
-	struct health_config health; /* of the node */
+	struct health_config health; /* health of the node */
 	enum log_level log_level;
 	enum log_format log_format;
 };

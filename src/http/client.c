@@ -166,7 +166,7 @@ static void end(struct http_request *r, CURL *curl, const struct http_answer *an
 {
 	struct http_client *c = r->client;
 
-	r->done(r->arg, answer); /* which may free the request */
+	r->done(r->arg, answer); /* this may free the request */
 	c->cleanup(curl);
 }
 

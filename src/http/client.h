@@ -26,7 +26,7 @@ struct http_client;
 struct http_answer {
 	long status;	  /* 0: there was none */
 	const char *why;  /* there was none; NULL */
-	int64_t retry_ms; /* of Retry-After; -1: there is none, or it makes no sense */
+	int64_t retry_ms; /* delay of Retry-After; -1: there is none, or it makes no sense */
 };
 
 /* The caller's, with all that it points to, until done is called. */
@@ -49,7 +49,7 @@ struct http_request {
 
 /* NULL, and *ret_why says why, if libcurl cannot be loaded. The process then ignores SIGPIPE. */
 struct http_client *http_client_new(const char *agent, const char **ret_why);
-/* With no outstanding request. */
+/* Frees the client, which has no outstanding request. */
 void http_client_free(struct http_client *c);
 void http_client_post(struct http_client *c, struct http_request *r);
 /* Goes on with all requests, and waits for them or for fd (-1: none). True: fd can be read. */

@@ -12,7 +12,7 @@
 #include "config/tasks/taskfile.h"
 #include "config/text/trusted.h"
 
-#define CHANNELS_AGE_MS	      5000 /* for which what was read is good */
+#define CHANNELS_AGE_MS	      5000 /* time for which what was read is good */
 #define CHANNELS_REFUSALS_MAX 10
 
 struct channels {

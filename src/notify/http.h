@@ -17,7 +17,7 @@ struct http_post;
 
 struct http {
 	int fd;	   /* to the poster; -1: there is none */
-	pid_t pid; /* of the poster */
+	pid_t pid; /* process of the poster */
 	uint64_t last_id;
 	struct http_post *list; /* outstanding, the newest first */
 	int64_t idle_ms;	/* CLOCK_BOOTTIME: the end of an idle poster */
@@ -34,7 +34,7 @@ struct http_post {
 };
 
 void http_init(struct http *h);
-/* With nothing outstanding. */
+/* Frees everything. Nothing may be outstanding. */
 void http_done(struct http *h);
 /* Url and body are copied. Done may be called at once. */
 void http_post(struct http *h, struct http_post *post, const char *url, bool is_json,

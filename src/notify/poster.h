@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POSTER_TIMEOUT_MS 10000 /* of each request */
+#define POSTER_TIMEOUT_MS 10000 /* limit of each request */
 
 /* A request, sent with a file that holds the URL and behind it the body. */
 struct poster_request {

@@ -22,7 +22,7 @@ struct send {
 	char *body;
 	struct http_post post;
 	char to[PING_URL_SIZE]; /* the receiver, for the log: without what may be secret */
-	pid_t pid;		/* of a command; 0: it is a request */
+	pid_t pid;		/* process of a command; 0: it is a request */
 	int64_t until_ms;	/* CLOCK_BOOTTIME: when a command is killed */
 	bool over;
 };

@@ -21,15 +21,15 @@
 /* A message for one channel: "NAME/url" or "NAME/command". */
 struct spooled {
 	struct spooled *next;
-	char name[SPOOL_NAME_SIZE]; /* of the file; an older file has a smaller one */
+	char name[SPOOL_NAME_SIZE]; /* name of the file; an older file has a smaller one */
 	char channel[SPOOL_CHANNEL_SIZE];
-	char id[SPOOL_ID_SIZE]; /* of the event */
+	char id[SPOOL_ID_SIZE]; /* id of the event */
 	int64_t since;		/* wall clock: when it was spooled */
 	/* For sends.c. */
 	int64_t due_ms; /* CLOCK_BOOTTIME: no try before */
 	int tries;
 	bool sending;
-	char why[SPOOL_WHY_SIZE]; /* of the last try */
+	char why[SPOOL_WHY_SIZE]; /* failure of the last try */
 };
 
 struct spool {

@@ -6,7 +6,7 @@
 
 #include "config/tasks/taskfile.h"
 
-#define URLS_AGE_MS 5000 /* for which what was read is good */
+#define URLS_AGE_MS 5000 /* time for which what was read is good */
 
 struct urls {
 	const char *config_file;

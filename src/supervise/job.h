@@ -30,21 +30,21 @@ struct job_delivery {
 	int64_t retry_ms; /* AGAIN: delay that the receiver asked for; -1: none */
 };
 
-/* In memory shared by both supervisors, so that one can go on if the other is killed or stopped. */
+/* Memory shared by both supervisors, so that one can go on if the other is killed or stopped. */
 struct job_shared {
-	_Atomic pid_t group; /* of the job; 0: not started yet, or its leader has been reaped */
-	_Atomic int64_t deadline;  /* of the lease, in ms of CLOCK_BOOTTIME */
+	_Atomic pid_t group;	   /* process group; 0: not started, or its leader was reaped */
+	_Atomic int64_t deadline;  /* end of the lease, in ms of CLOCK_BOOTTIME */
 	_Atomic int64_t report_by; /* once no process is left: deadline of the report */
-	_Atomic uint64_t number;   /* of what is held, such as the run, at the sidecar */
+	_Atomic uint64_t number;   /* the sidecar's number of what is held, such as the run */
 	_Atomic unsigned round;	   /* counts the jobs of a guard that runs one after the other */
-	_Atomic int status;	   /* of the job as a shell would say, or JOB_NO_STATUS */
+	_Atomic int status;	   /* status of the job as a shell would say, or JOB_NO_STATUS */
 	_Atomic int start_errno;
 	_Atomic int exec_errno; /* why its command could not be executed; 0: it was */
-	_Atomic bool over;	/* no process of it is left */
-	_Atomic bool lost;	/* it was ended because the leadership was lost */
-	_Atomic bool cut;	/* it was ended before its own end, and not by its timeout first */
+	_Atomic bool over;	/* no process of the job is left */
+	_Atomic bool lost;	/* the job was ended because the leadership was lost */
+	_Atomic bool cut;	/* the job was ended before its end, and not by its timeout first */
 	_Atomic bool recorded;
-	_Atomic bool timed_out;	      /* it was ended by its timeout */
+	_Atomic bool timed_out;	      /* the job was ended by its timeout */
 	struct job_delivery delivery; /* written by the job's own process */
 };
 
@@ -57,9 +57,9 @@ struct job_kind {
 struct job {
 	struct zkleader *z; /* the connection that the job belongs to */
 	const struct job_kind *kind;
-	const char *name;   /* of what is held, such as the task */
-	const char *id;	    /* of the claim */
-	uint32_t attach_id; /* of the request that attaches it to a restarted sidecar; 0: none */
+	const char *name;	 /* name of what is held, such as the task */
+	const char *id;		 /* id of the claim */
+	uint32_t attach_id;	 /* request that attaches it to a restarted sidecar; 0: none */
 	const char *const *argv; /* ends with a NULL */
 	/* Instead of argv: called in the job's own process; returns its exit code. */
 	int (*call)(void *arg);
@@ -78,8 +78,8 @@ struct job {
 	int64_t renew_ms;
 	int64_t timeout_ms; /* the job is ended after so long; 0: never */
 	/* The receivers of the job's output; both NULL: our standard output and error. */
-	struct capture *capture; /* of a job started by a schedule or a queue */
-	struct relay *relay;	 /* to our standard output and error */
+	struct capture *capture; /* for a job started by a schedule or a queue */
+	struct relay *relay;	 /* for our standard output and error */
 	struct job_shared *shared;
 	pid_t supervisor; /* set by job_run() */
 	int watch; /* set by job_run(): the timer by which the supervisor looks at the deadline */
@@ -134,7 +134,7 @@ int job_parse_attached(struct job *job, struct reader result, bool *ret_attached
  */
 int job_attach(struct job *job, int64_t until, bool *ret_recorded);
 
-/* In a process of its own, which never returns: starts the job and keeps it within the lease. */
+/* Starts the job and keeps it within the lease, in a process of its own. Never returns. */
 _Noreturn void guard_run(struct job *job, int control);
 
 #endif

@@ -14,9 +14,9 @@
 struct leased_job {
 	struct context *c;
 	const struct job_kind *kind;
-	const char *name;	 /* of the task, lock, gang or job */
-	const char *id;		 /* by which a restarted sidecar knows it */
-	uint64_t number;	 /* by which the present sidecar knows it */
+	const char *name;	 /* name of the task, lock, gang or job */
+	const char *id;		 /* id by which a restarted sidecar knows it */
+	uint64_t number;	 /* number by which the present sidecar knows it */
 	const char *const *argv; /* ends with a NULL */
 	int (*call)(void *arg);	 /* or NULL; see struct job, as the next */
 	void *call_arg;

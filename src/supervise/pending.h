@@ -12,7 +12,7 @@
 #include "supervise/signals.h"
 #include "wire/reader.h"
 
-#define PENDING_ID_SIZE	    33	  /* of an id in hexadecimal, with its NUL */
+#define PENDING_ID_SIZE	    33	  /* size of an id in hexadecimal, with its NUL */
 #define PENDING_PATIENCE_MS 10000 /* for a sidecar that is being restarted */
 
 struct pending {
@@ -36,7 +36,7 @@ struct pending {
 	char id[PENDING_ID_SIZE];
 	/* private to pending.c: */
 	bool sent;
-	uint32_t ping_id; /* of the outstanding ping; 0: none */
+	uint32_t ping_id; /* id of the outstanding ping; 0: none */
 	int64_t heard_ms; /* when the sidecar last answered or was pinged */
 };
 

@@ -21,7 +21,7 @@ struct run {
 	struct claim claim;
 	struct pending pending;		       /* the claim */
 	char partition[NAME_ELECTION_MAX + 1]; /* room for that name */
-	int64_t began_ms;		       /* of the first claim, CLOCK_BOOTTIME */
+	int64_t began_ms;		       /* time of the first claim, CLOCK_BOOTTIME */
 	unsigned ran;			       /* number of partitions that this call was given */
 	unsigned *got;			       /* their numbers; owned by run_partitions.c */
 	void *arg;			       /* for run_partitions.c */

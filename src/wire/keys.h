@@ -14,7 +14,7 @@
 #include "wire/pack.h"
 #include "wire/reader.h"
 
-#define KEYS_MAX 32 /* of one record */
+#define KEYS_MAX 32 /* keys of one record */
 
 enum key_kind {
 	KEY_TEXT,   /* char [size] */
@@ -54,7 +54,7 @@ struct key {
 struct keys {
 	const struct key *keys;
 	size_t n;
-	size_t size;				   /* of the struct */
+	size_t size;				   /* size of the struct */
 	size_t max;				   /* bytes of a record */
 	const char *(*misfit)(const void *record); /* why its parts do not fit each other; NULL */
 };

@@ -25,7 +25,7 @@ struct head {
 	uint64_t
 		/* from the bytes behind the first; for the fix forms from the first itself */
 		number;
-	size_t len;	 /* of the whole header */
+	size_t len;	 /* length of the whole header */
 	uint64_t follow; /* FORM_BYTES: bytes; FORM_ELEMENTS: objects, two for each pair of a map */
 };
 

@@ -40,7 +40,7 @@ int rpc_parse(const void *frame, size_t len, struct rpc_message *ret_message);
 /* The beginnings of messages: the caller packs exactly n params, or one result, behind them. */
 void rpc_pack_request(struct pack *p, uint32_t msgid, const char *method, size_t n_params);
 void rpc_pack_result(struct pack *p, uint32_t msgid);
-void rpc_pack_notify(struct pack *p, const char *method); /* one param, a map, follows */
+void rpc_pack_notify(struct pack *p, const char *method); /* a param follows, a map */
 /* A whole error response: {"code": code, "message": message}. */
 void rpc_pack_error(struct pack *p, uint32_t msgid, enum rpc_code code, const char *message);
 /* Reads an error map; -EBADMSG if it is none. */

@@ -12,8 +12,8 @@
 #include "base/log/errout.h"
 #include "base/log/journal.h"
 
-#define PREFIX_LEN 3  /* of "<N>" */
-#define MS_LEN	   4  /* of ".NNN" */
+#define PREFIX_LEN 3  /* length of "<N>" */
+#define MS_LEN	   4  /* length of ".NNN" */
 #define ESCAPE_MAX 24 /* bytes that one character of a string can become */
 
 /* The mark in place of the fields that no longer fit. */
@@ -419,7 +419,7 @@ static bool deliver(enum log_level level, const char *message, const struct log_
 	if (taken)
 		return true;
 	len = make_line(line, sizeof(line), level, format, prefix, now, message, fields);
-	line[len] = '\n'; /* where the NUL was */
+	line[len] = '\n'; /* overwrites the NUL */
 	return errout_write(STDERR_FILENO, line, len + 1) == 0;
 }
 

@@ -27,8 +27,8 @@ struct log_field {
 	} type;
 	const char *string; /* untrusted text is welcome: it is quoted and escaped; NULL omits the
 			       field */
-	int64_t integer;    /* of a list: the number of its strings */
-	const char *const *list; /* of strings, as untrusted */
+	int64_t integer;    /* list: the number of its strings */
+	const char *const *list; /* list: its strings, as untrusted */
 };
 
 #define LOG_STR(k, v) ((struct log_field){.key = (k), .type = LOG_TYPE_STRING, .string = (v)})

@@ -14,7 +14,7 @@ enum notice_event {
 	NOTICE_HALTED, /* a rolling restart */
 	NOTICE_DEAD,   /* a job of a queue: a dead letter */
 	NOTICE_DISCONNECTED,
-	NOTICE_ROLLOUT, /* of a version: complete */
+	NOTICE_ROLLOUT, /* the rollout of a version is complete */
 	NOTICE_EVENTS
 };
 
@@ -25,7 +25,7 @@ enum notice_event {
 /* The events that one channel is told of. The texts are borrowed. */
 struct notice_rule {
 	unsigned events;	     /* bits: 1 << enum notice_event */
-	const char *const *patterns; /* of names of tasks and queues; none: all of them */
+	const char *const *patterns; /* for names of tasks and queues; none: all of them */
 	size_t n_patterns;
 };
 

@@ -14,7 +14,7 @@
 #define WORKER_TASKS_MAX   10000
 #define WORKER_NODE_MAX	   400 /* bytes of the name of a sidecar, kept over restarts */
 #define WORKER_QUEUES_MAX  1000
-#define WORKER_SLOTS_MAX   1000 /* of one queue */
+#define WORKER_SLOTS_MAX   1000 /* slots of one queue */
 #define WORKER_MACHINE_MAX 32	/* bytes of the identity of the machine */
 /* Bytes that a record may have for all its tasks together, as worker_task_bytes() counts them. */
 #define WORKER_TASK_BYTES_MAX (990 * 1024)
@@ -37,11 +37,11 @@ struct worker {
 	/* Fields of this project's own; 0, "" and NULL where the record does not say. */
 	char node[WORKER_NODE_MAX + 1];	      /* name of the sidecar, the same over restarts */
 	char machine[WORKER_MACHINE_MAX + 1]; /* identity of its machine */
-	int64_t clock_offset_ms;    /* by which its clock is ahead of the ZooKeeper server's */
-	int64_t clock_tolerance_ms; /* how far that may be; 0: clock not described */
-	bool returned;		    /* it was there before, with another record */
+	int64_t clock_offset_ms;    /* how far its clock is ahead of the ZooKeeper server's */
+	int64_t clock_tolerance_ms; /* how far it may differ; 0: clock not described */
+	bool returned;		    /* the worker was there before, with another record */
 	bool sick;		    /* its health check fails: candidate for nothing */
-	char **unhealthy;	    /* likewise for these tasks; as tasks */
+	char **unhealthy;	    /* tasks for which it is not healthy; stored like tasks */
 	size_t n_unhealthy;
 	int64_t scheme;	   /* number of the rules by which it orders candidates */
 	uint32_t *digests; /* rank_digest() of each of tasks; owned */
@@ -88,7 +88,7 @@ void worker_take_tasks(struct worker *w, char **names, size_t n);
  * frees its own. Returns whether they are shared now. Shared tasks must not be set anew.
  */
 bool worker_share_tasks(struct worker *w, struct worker *other);
-/* Likewise the tasks for which it is not healthy. */
+/* Takes over the names of the tasks for which the worker is not healthy, in the same way. */
 void worker_take_unhealthy(struct worker *w, char **names, size_t n);
 bool worker_is_unhealthy(const struct worker *w, const char *task);
 /*
@@ -101,7 +101,7 @@ size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bo
 unsigned worker_partitions(const struct worker *w, const char *task);
 /* The number of the queue's jobs that the worker does at a time; 0: it does not serve the queue. */
 unsigned worker_slots(const struct worker *w, const char *queue);
-/* Likewise the queues that it answers for without serving them. */
+/* Takes over the names of the queues that it answers for without serving them, in the same way. */
 void worker_take_answers(struct worker *w, char **names, size_t n);
 /* Whether the worker answers for jobs of the queue that were assigned to a node of that name. */
 bool worker_answers_for(const struct worker *w, const char *node, const char *queue);

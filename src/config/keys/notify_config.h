@@ -21,7 +21,7 @@ struct notify_config {
 	enum notify_template form;
 	char **command; /* NULL: none */
 	size_t n_command;
-	char *file; /* where it stands, as shown to people */
+	char *file; /* file that it stands in, as shown to people */
 	int line;
 };
 

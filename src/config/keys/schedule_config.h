@@ -24,7 +24,7 @@ extern const char
 struct schedule_config {
 	char *text;
 	struct schedule schedule;
-	char *timezone;		/* that the task names; NULL: that of the main file is used */
+	char *timezone;		/* as the task names it; NULL: that of the main file */
 	struct zone_file *zone; /* the one in use; owned reference */
 	char **command;
 	size_t n_command;

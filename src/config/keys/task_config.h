@@ -32,14 +32,14 @@ struct task_config {
 	int64_t hold_max_ms;
 	int64_t alert_after_ms; /* 0: never */
 	char *ping_url;		/* NULL: none */
-	char **users;		/* who may run it; of a queue, its submitters */
+	char **users;		/* users who may run it; for a queue, its submitters */
 	size_t n_users;
 	int users_line; /* 0: the key is not set */
 	int history;
 	struct schedule_config *schedule; /* NULL: none */
 	struct queue_config *queue;	  /* NULL: a task */
 	struct health_config health;
-	char *file; /* where it comes from, as shown to people */
+	char *file; /* file that it comes from, as shown to people */
 	int line;
 	bool index;
 };

@@ -11,12 +11,12 @@
 #include "config/tasks/taskfile.h"
 
 struct task_room {
-	void *tree;	 /* of tsearch(3); the tasks are borrowed */
-	void *groups;	 /* of tsearch(3), of struct group; owned */
+	void *tree;	 /* tree of tsearch(3); the tasks are borrowed */
+	void *groups;	 /* tree of tsearch(3), of struct group; owned */
 	size_t n;	 /* elections of the tasks */
 	size_t n_served; /* queues that the worker's record names */
 	size_t prefix;	 /* bytes of a leader node's path before its name */
-	size_t bytes;	 /* of all these paths */
+	size_t bytes;	 /* bytes of all these paths */
 	size_t record;	 /* bytes of a worker's record that are about the tasks, at most */
 };
 

@@ -16,7 +16,7 @@ enum outline_kind { OUTLINE_VALUE, OUTLINE_LIST, OUTLINE_SECTION };
 
 struct outline_item {
 	enum outline_kind kind;
-	int line;		     /* of the key */
+	int line;		     /* line of the key */
 	size_t depth;		     /* 0: outside of all sections */
 	size_t start, end;	     /* the whole statement, in the text */
 	size_t key_len;		     /* the key is at start */

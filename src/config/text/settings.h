@@ -19,8 +19,8 @@
 
 #define SETTINGS_FILE_MAX     (1024 * 1024) /* bytes of a file */
 #define SETTINGS_SECTIONS_MAX 10000
-#define SETTINGS_VALUES_MAX   1000 /* of a list */
-#define SETTINGS_KEYS_MAX     64   /* of a form */
+#define SETTINGS_VALUES_MAX   1000 /* values of a list */
+#define SETTINGS_KEYS_MAX     64   /* keys of a form */
 /* The allowed titles of sections in a task file, for people. */
 #define TASK_NAME_FORM \
 	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
@@ -48,7 +48,7 @@ struct setting_key {
 
 /* The value of a key, from the file or by default. */
 struct setting {
-	int line;	/* of the key; 0: it is not in the file */
+	int line;	/* line of the key; 0: it is not in the file */
 	char **values;	/* one, or several for LIST and ARRAY; never an empty text */
 	size_t n;	/* 0: not set, or bad, for which a problem was added */
 	int64_t number; /* DURATION in ms, INTEGER, and the index of a CHOICE */
@@ -68,7 +68,7 @@ struct settings_form {
 	const struct setting_key *keys;
 	size_t n_keys;
 	const char *section; /* the keys stand in sections of this name; NULL: in the file itself */
-	const char *title_needed; /* what the title of a section is, for people */
+	const char *title_needed; /* the title that a section needs, for people */
 	bool (*title_ok)(const char *text, size_t len);
 	const struct settings_form *next; /* another kind of sections beside these; NULL: none */
 };
@@ -76,7 +76,7 @@ struct settings_form {
 struct settings {
 	const struct settings_form *form;
 	char *file;		  /* as people know it */
-	struct section *sections; /* one, where the form has no sections */
+	struct section *sections; /* a single one if the form has no sections */
 	size_t n;
 	bool partial; /* a part of the file could not be read, and may have set more keys */
 };

@@ -180,7 +180,7 @@ static void settle(struct election *e, const struct election_event *event,
 		e->handed_over = false;
 }
 
-/* Another is the best candidate now. */
+/* Another worker is the best candidate now. */
 static void forget_pause(struct election *e)
 {
 	e->yielded_to = 0;
@@ -366,7 +366,7 @@ static void on_claimed(struct election *e, const struct election_event *event,
 	if (event->outcome != ELECTION_DONE)
 		e->retry_ms = event->now.boot_ms + ELECTION_RETRY_MS;
 	else
-		e->watched = false; /* it has fired */
+		e->watched = false; /* the watch has fired */
 	move(e, ELECTION_RESOLVING,
 	     event->outcome == ELECTION_DONE ? "claim done" : "claim not done", out);
 	/* The read behind the claim sets the watch; its result is not needed. */

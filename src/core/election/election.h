@@ -201,7 +201,7 @@ struct election {
 	bool yielded;	       /* we yielded it, and have seen no other leader since */
 	uint32_t reads;	       /* outstanding */
 	uint64_t yielded_to;   /* the best candidate, if we yielded it to that one; else 0 */
-	int64_t timeout_ms;    /* of the session */
+	int64_t timeout_ms;    /* session timeout */
 	int64_t best_since_ms; /* since when the task is to go to the best candidate */
 	int64_t unfit_ms;      /* when we ceased to be a candidate */
 	int64_t owner_ms;      /* for how long the last owner may go on leading unnoticed */

@@ -36,8 +36,8 @@
 struct lease {
 	int64_t timeout_ms;  /* T; 0 while there is no session */
 	int64_t longer_ms;   /* the longer T to come, 0: none */
-	int64_t longer_from; /* it counts for heartbeats sent from then on */
-	int64_t tick_ms;     /* of the servers; 0: not known */
+	int64_t longer_from; /* longer_ms counts for heartbeats sent from then on */
+	int64_t tick_ms;     /* tick of the servers; 0: not known */
 	int64_t deadline_ms; /* 0: none */
 	int64_t alive_ms;    /* the quorum's leader knows of a heartbeat sent then or later */
 	struct {

@@ -58,7 +58,7 @@ struct run_seen {
 enum run_clock {
 	RUN_CLOCK_GOOD,
 	RUN_CLOCK_UNSURE, /* not compared yet */
-	RUN_CLOCK_OFF,	  /* it differs from the clocks of the server and of most workers */
+	RUN_CLOCK_OFF,	  /* the clock differs from those of the server and of most workers */
 	RUN_CLOCK_EARLY,  /* the tick is in the future by this node's clock and the server's */
 };
 
@@ -81,9 +81,9 @@ struct run_sight {
 	/* the session in the record may be alive: its worker is or may be registered */
 	bool runner_lives;
 	bool rerun;	     /* a lost run is run again */
-	bool offered;	     /* of a scheduled run: the schedule still wants this attempt */
+	bool offered;	     /* scheduled run: the schedule still wants this attempt */
 	bool triggered;	     /* an operator has asked for another attempt of a run that ended */
-	int64_t token;	     /* of the present leadership */
+	int64_t token;	     /* the present fencing token */
 	int64_t hold_max_ms; /* for how long a job may keep the task on this node */
 };
 
@@ -106,7 +106,7 @@ enum run_action {
 	RUN_EARLY,   /* tell the caller: the tick is in the future */
 	RUN_REFUSED, /* tell the caller: the server refuses the ledger */
 	RUN_GONE,    /* the caller is gone: there is nothing to tell */
-	RUN_LOST,    /* it died without a recorded end: run_finish() */
+	RUN_LOST,    /* the run died without a recorded end: run_finish() */
 	RUN_WRITE_END, /* write the record of the end over the record of this version */
 	/* read the record whole: the previous sidecar may have recorded the end */
 	RUN_LOOK_INHERITED,
@@ -134,15 +134,15 @@ struct run_state {
 	bool counts;
 	bool unsure; /* the last request may have been executed, but its answer was lost */
 	bool whole;  /* the last look has read the record, too */
-	bool late;   /* it has looked once more as its wait was over */
+	bool late;   /* the last look came as the wait was over */
 	bool calls;  /* the node asks to lead, to take over a lost run */
 	int64_t not_before_ms; /* no retry before */
-	int64_t deadline_ms;   /* of phases WAITING, DYING and FINISHING */
-	bool stands;	       /* it stands by to take over the run of another node */
+	int64_t deadline_ms;   /* end of phases WAITING, DYING and FINISHING */
+	bool stands;	       /* stands by to take over the run of another node */
 	int64_t cut_ms;	       /* since when it stands by without a session; 0: it has one */
 	int64_t orphan_ms;     /* when the run was found to be lost: it sets deadline_ms anew; 0 */
 	struct run_seen seen;
-	int32_t version; /* of the record */
+	int32_t version; /* version of the record */
 };
 
 /*

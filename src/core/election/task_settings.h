@@ -26,7 +26,7 @@ struct task_schedule {
 	const struct zone *zone; /* NULL: UTC */
 	enum owed_catch_up catch_up;
 	int64_t window_ms, splay_ms;
-	int64_t timeout_ms; /* of a run; 0: none */
+	int64_t timeout_ms; /* limit of a run; 0: none */
 	int64_t retries, retry_delay_ms;
 };
 
@@ -54,10 +54,10 @@ struct task_settings {
 	const struct queue_settings *queue;   /* borrowed likewise; NULL: not a queue */
 	int history;			      /* records of runs kept */
 	bool index;			      /* runs are told the number of this node */
-	bool ping;	  /* it has a ping-url: reports of runs have their output */
+	bool ping;	  /* the task has a ping-url: reports of runs have their output */
 	bool users_asked; /* more users are being looked up */
 	bool has_user;	  /* false: no schedule and no queue, or the user is unknown on this host */
-	uid_t user;	  /* who runs scheduled runs or jobs; may also run the task by hand */
+	uid_t user;	  /* user of scheduled runs or jobs; may also run the task by hand */
 };
 
 #endif

@@ -20,7 +20,7 @@ struct table {
 	struct draft_set left;
 	size_t n_left;
 	size_t *owners;
-	uint64_t **scores; /* of the workers at the items, 0: not computed; a row NULL: none is */
+	uint64_t **scores; /* scores of the workers at the items, 0 or a NULL row: not computed */
 	const struct draft_worker *without; /* takes nothing; NULL: none */
 	size_t limit;
 	bool with_resigned;

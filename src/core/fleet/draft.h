@@ -28,7 +28,7 @@ struct draft_worker {
 };
 
 struct draft {
-	const char *name; /* of the task or the group: it decides the order of the workers */
+	const char *name; /* name of the task or the group: it decides the order of the workers */
 	const char *const *items; /* names: "T:K" in the order of K, or tasks by strcmp */
 	size_t n_items;		  /* at most DRAFT_ITEMS_MAX */
 	size_t limit;		  /* items that a worker takes while others may; 0: n_items */

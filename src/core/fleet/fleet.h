@@ -19,8 +19,8 @@ struct member {
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
 	unsigned grade;	       /* orders versions, bigger is newer; valid while fleet.orderly */
-	uint32_t hostname_key; /* of its hostname: most others are told apart by it */
-	uint32_t node_key;     /* of the name of its node, likewise: see identity.h */
+	uint32_t hostname_key; /* key of its hostname: most others are told apart by it */
+	uint32_t node_key;     /* key of its node's name, likewise: see identity.h */
 	bool shares_name;      /* another node has its hostname: see identity.h */
 	bool twin;	       /* another machine has the same node name now: see identity.h */
 	bool drained;
@@ -42,7 +42,7 @@ struct fleet {
 	struct member **by_session; /* the same, sorted by session, then id */
 	size_t n_members;
 	bool orderly;	    /* its versions are few, and their order is transitive */
-	const char **tasks; /* of the contests, sorted by strcmp; owned array, borrowed names */
+	const char **tasks; /* contests' names, sorted by strcmp; owned array, borrowed names */
 	size_t n_tasks;
 	uint64_t next_serial;
 	/* The contest of each task; owned array, borrowed contests. NULL: none were set. */
@@ -50,7 +50,7 @@ struct fleet {
 	struct tally *tallies; /* for each contest, the standing of one member */
 	struct fleet_draft *drafts;
 	size_t n_drafts;
-	size_t *draft_of;  /* of each contest, SIZE_MAX: none */
+	size_t *draft_of;  /* draft of each contest, SIZE_MAX: none */
 	size_t *by_listed; /* indexes of tasks, sorted by the name in records: T for T:K */
 };
 
@@ -80,8 +80,8 @@ void fleet_set_contests(struct fleet *f, const struct contest *const *contests);
 /* The contest is about to change, or has changed. */
 void fleet_contest_changed(struct fleet *f, size_t index);
 /*
- * As fleet_stand() for that member, or for none if NULL. The result is kept up to date as members
- * join and leave, so the whole fleet is seldom searched.
+ * Returns the same as fleet_stand() for that member, or for none if NULL. The result is kept up to
+ * date as members join and leave, so the whole fleet is seldom searched.
  */
 struct standing fleet_standing(struct fleet *f, size_t index, const struct member *self);
 /* Clears all drains and resignations, before the present decisions are set anew. */

@@ -23,12 +23,12 @@ struct pool {
 	const struct fleet *fleet;
 	struct fleet_draft *draft;
 	struct draft_worker *workers;
-	const struct member **members; /* of the workers */
-	size_t *grades;		       /* likewise */
+	const struct member **members; /* members of the workers */
+	size_t *grades;		       /* grades of the workers */
 	size_t n;
 	struct grade *versions;
 	size_t n_versions;
-	const char *names[DRAFT_ITEMS_MAX]; /* of the items */
+	const char *names[DRAFT_ITEMS_MAX]; /* names of the items */
 };
 
 static const struct contest *contest_of(const struct pool *p, size_t item)
@@ -382,7 +382,7 @@ void fleet_drafts_set(struct fleet *f)
 		if (!d)
 			d = add(f, c);
 		if (d->n == DRAFT_ITEMS_MAX)
-			continue; /* of a group: it is ranked by itself */
+			continue; /* a single task of a group is ranked by itself */
 		size_t at = d->partitioned ? c->item : d->n;
 		assert(at < DRAFT_ITEMS_MAX);
 		d->indexes[at] = i;
@@ -461,7 +461,7 @@ void fleet_draft_stand(const struct fleet *f, const struct contest *c, size_t in
 	} else if (s->self && s->self_candidate) {
 		s->place += is_ahead(c, owner, s->self) ? 0 : 1;
 		if (s->place == 0)
-			s->place = 1; /* where the order of versions is not transitive */
+			s->place = 1; /* if the order of versions is not transitive */
 		s->next = s->place > 1 && is_next(f, index, s->self);
 	}
 }

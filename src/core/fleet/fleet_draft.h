@@ -16,9 +16,9 @@ struct fleet_draft {
 	bool partitioned; /* into partitions of the task; else the tasks of a group */
 	size_t limit;	  /* 0: none */
 	size_t n;
-	size_t *indexes;	      /* of the contests, in the order of the items; owned */
+	size_t *indexes;	      /* contests in the order of the items; owned */
 	bool known;		      /* owners is up to date */
-	const struct member **owners; /* of the items, NULL: nobody; owned array */
+	const struct member **owners; /* owners of the items, NULL: nobody; owned array */
 	bool next_known;	      /* next is up to date */
 	const struct member **next;   /* the successors if the owner leaves; likewise */
 	/*
@@ -31,7 +31,10 @@ struct fleet_draft {
 /* Makes the drafts of the fleet's contests, which have just been set. */
 void fleet_drafts_set(struct fleet *f);
 void fleet_drafts_done(struct fleet *f);
-/* After a member was added; before one is removed; a contest has changed; everything has. */
+/*
+ * To be called after a member was added; before one is removed; after a contest, or everything, has
+ * changed.
+ */
 void fleet_drafts_joined(struct fleet *f, const struct member *m);
 void fleet_drafts_left(struct fleet *f, const struct member *m);
 void fleet_draft_changed(struct fleet *f, size_t index);

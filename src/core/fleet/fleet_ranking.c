@@ -9,7 +9,7 @@
 #include "core/fleet/rank.h"
 #include "core/fleet/version.h"
 
-#define LEVELS 4 /* of fleet_level() */
+#define LEVELS 4 /* number of levels of fleet_level() */
 
 /* The candidates of a contest, in the order of by_version: equal version strings are neighbours. */
 struct pool {
@@ -153,8 +153,10 @@ struct ranked fleet_rank_member(const struct member *m, const struct contest *c)
 	return r;
 }
 
-/* By rank, ip and id: >0 if a is the better. A score has 53 bits, so both kinds of rank fit
- * int64_t. */
+/*
+ * Compares by rank, ip and id: >0 if a is the better. A score has 53 bits, so both kinds of rank
+ * fit int64_t.
+ */
 int fleet_compare_ranked(const struct ranked *a, const struct ranked *b)
 {
 	if (a->rank != b->rank)

@@ -14,8 +14,8 @@ struct member;
 /* The settings that decide who is a candidate for a task, and the order of candidates. */
 struct contest {
 	const char *task;	 /* or a partition, T:K */
-	const char *listed;	 /* what a candidate's record lists: T of T:K; NULL: the task */
-	unsigned partitions;	 /* of that task; a candidate's files must agree; 0: none */
+	const char *listed;	 /* name in a candidate's record: T of T:K; NULL: the task */
+	unsigned partitions;	 /* its partitions; a candidate's files must agree; 0: none */
 	const char *min_version; /* NULL: none */
 	int rank_position;	 /* 0..4, or -1: rank by rank_score() */
 	enum version_policy version_policy;
@@ -23,14 +23,16 @@ struct contest {
 	/* Name of the draft (fleet_draft.h) that decides; a task or spread group, NULL. */
 	const char *draft;
 	size_t item;  /* K; the tasks of a group are drafted in the order of their names */
-	size_t limit; /* of items per worker in the draft; 0: none */
+	size_t limit; /* items per worker in the draft; 0: no limit */
 };
 
 /* How a member stands in the ranking of a task. */
 enum why {
 	WHY_BEST,
-	WHY_WORSE_VERSION, /* than the best */
-	/* than the one before it, which has the best version as well; so are the next two */
+	WHY_WORSE_VERSION, /* its version is worse than the best one's */
+	/*
+	 * ranked below the one before it, which has the best version as well; the next two likewise
+	 */
 	WHY_LOWER_RANK,
 	WHY_LOWER_IP,
 	WHY_LOWER_ID,

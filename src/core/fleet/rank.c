@@ -13,7 +13,7 @@
 /* An address as it is ordered: its kind first, then its bytes in network order. */
 struct address {
 	enum { ADDRESS_OTHER, ADDRESS_IPV4, ADDRESS_IPV6 } kind;
-	uint8_t bytes[16]; /* of IPv4 the first four */
+	uint8_t bytes[16]; /* IPv4: the first four */
 };
 
 uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS])

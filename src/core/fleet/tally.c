@@ -68,7 +68,7 @@ void tally_left(struct tally *t, const struct fleet *f, const struct contest *c,
 		const struct member *m)
 {
 	if (m == t->best.member)
-		t->known = false; /* who comes next is not known */
+		t->known = false; /* the next candidate is not known */
 	if (!counts(t, f, c, index, m))
 		return;
 	struct ranked r = fleet_rank_member(m, c);

@@ -8,7 +8,7 @@
 
 #include "core/fleet/fleet.h"
 
-/* All zero is a valid tally that knows nothing. */
+/* A tally. All zero is a valid one that knows nothing. */
 struct tally {
 	bool known;
 	const struct member *self; /* the member whose standing it is; NULL: none */
@@ -21,8 +21,8 @@ struct tally {
 /* The contest or its resignations have changed. */
 void tally_forget(struct tally *t);
 /*
- * To be called after a member was added, and before it is removed. Around a change of its drain: as
- * if it left before, and as if it joined afterwards. No change may be left out.
+ * To be called after a member was added, and before it is removed. A change of its drain counts as
+ * leaving before and joining afterwards. No change may be left out.
  */
 void tally_joined(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
 		  const struct member *m);

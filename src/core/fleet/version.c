@@ -20,7 +20,7 @@
 struct item {
 	const char *text; /* a number without leading zeroes, or an unknown qualifier */
 	uint8_t len;	  /* 0 for zero and for the known qualifiers */
-	uint8_t order;	  /* of a number its size class, of a qualifier its place among the known */
+	uint8_t order;	  /* number: its size class; qualifier: its place among the known */
 	bool number;
 };
 

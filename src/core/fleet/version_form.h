@@ -7,7 +7,7 @@
 enum version_form {
 	VERSION_PLAIN,
 	VERSION_PREFIXED, /* v1.6, release-1.6: a word before the first number */
-	VERSION_HASH,	  /* of a commit: hashes have no meaningful order */
+	VERSION_HASH,	  /* hash of a commit: hashes have no meaningful order */
 	VERSION_TYPO,	  /* 1.5.O: a letter that looks like a digit, where a number is expected */
 	VERSION_WORDS,	  /* no number at all */
 	VERSION_EARLY	  /* 1.5-dev, 1.5~rc1: said to be before 1.5, sorted after it */

@@ -15,15 +15,15 @@
 /* A look at the loop. */
 struct hang_look {
 	int64_t now_ms;	  /* CLOCK_BOOTTIME, which goes on in a suspended machine */
-	uint64_t turns;	  /* of the loop so far */
+	uint64_t turns;	  /* turns of the loop so far */
 	uint64_t idle_ns; /* how long the loop has waited for events so far */
 	int64_t cpu_ns;	  /* the processor time that the loop's thread has used so far */
-	bool asleep;	  /* it waits in the kernel, and not for a processor or a debugger */
+	bool asleep;	  /* the thread waits in the kernel, not for a processor or a debugger */
 };
 
 struct hang {
 	struct hang_look last;
-	int64_t stuck_ms; /* what counts of the time since the last turn */
+	int64_t stuck_ms; /* the time since the last turn, as far as it counts */
 };
 
 /* Milliseconds from one look to the next. */

@@ -46,7 +46,7 @@ void job_minute_format(int64_t minute, char text[JOB_MINUTE_SIZE])
 	size_t n = 0;
 
 	if (minute < 0)
-		minute = 0; /* of a clock before 1970 */
+		minute = 0; /* the clock is before 1970 */
 	if (minute > MINUTE_MAX)
 		minute = MINUTE_MAX;
 	do {

@@ -15,7 +15,7 @@
 
 struct job_id {
 	char queue[NAME_TASK_MAX + 1];
-	int64_t minute; /* of its submission, since the epoch; base 36 in lower case */
+	int64_t minute; /* minute of the submission since the epoch; base 36, lower case */
 	char uuid[37];
 };
 
@@ -39,7 +39,7 @@ struct job_pointer {
 bool job_pointer_parse(const char *text, size_t len, bool due, struct job_pointer *ret);
 void job_pointer_format(const struct job_pointer *p, bool due, char text[JOB_POINTER_MAX + 1]);
 bool job_pointer_same(const struct job_pointer *a, const struct job_pointer *b);
-/* From the id of a job to its pointer, and back. */
+/* Converts the id of a job to its pointer, and back. */
 struct job_pointer job_pointer_to(const struct job_id *id, int64_t due_ms, bool callback);
 void job_pointer_id(const struct job_pointer *p, const char *queue, struct job_id *ret_id);
 /* A minute by itself. */

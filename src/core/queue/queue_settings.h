@@ -27,7 +27,7 @@ struct queue_settings {
 	unsigned attempts;
 	int64_t backoff_ms, backoff_max_ms;
 	bool rerun;	    /* on-crash: a crashed attempt is followed by another */
-	int64_t timeout_ms; /* of an attempt */
+	int64_t timeout_ms; /* limit of an attempt */
 	int64_t keep_ms, keep_dead_ms;
 	unsigned max_queued; /* jobs that have not begun */
 };

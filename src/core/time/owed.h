@@ -56,7 +56,7 @@ struct owed_plan {
 enum owed_why {
 	OWED_OUTAGE,   /* nobody led when it was due */
 	OWED_OVERLAP,  /* the run before it went on */
-	OWED_WINDOW,   /* it was older than catch-up-window */
+	OWED_WINDOW,   /* the tick was older than catch-up-window */
 	OWED_CATCH_UP, /* another was caught up with, or none is */
 	OWED_RUNNER,   /* no runner that works was there */
 	OWED_CLOCK,    /* our clock was off */
@@ -77,7 +77,7 @@ struct owed_past {
 	int64_t clock_ms;     /* our clock was off until then */
 };
 
-/* Nothing is known. */
+/* A span that never was. */
 #define OWED_NO_SPAN                                          \
 	{                                                     \
 		.from_ms = OWED_NEVER, .until_ms = OWED_NEVER \

@@ -12,7 +12,7 @@ enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY, FIELDS };
 static const struct field {
 	int low, high;
 	int hash_high;		  /* up to here for H */
-	const char *const *names; /* of low and those behind it, NULL */
+	const char *const *names; /* names of low and of the values behind it, NULL */
 	const char *range;	  /* told if a number is out of range */
 } fields[FIELDS];
 

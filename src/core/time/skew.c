@@ -134,7 +134,7 @@ static bool is_outvoted(const struct votes *v, const struct skew_clock *c)
 		count_below(v->offsets, v->n, most + 1) - count_below(v->offsets, v->n, least);
 	size_t differ = v->n - agree;
 
-	assert(agree > 0); /* one of them is its own */
+	assert(agree > 0); /* its own clock is one of them */
 	return differ > agree - 1;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZONE_BYTES_MAX	 (64 * 1024) /* of a file; Debian's have less than 4 KiB */
+#define ZONE_BYTES_MAX	 (64 * 1024) /* bytes of a file; Debian's have less than 4 KiB */
 #define ZONE_CHANGES_MAX 2000
 #define ZONE_OFFSET_MAX	 (26 * 3600) /* seconds, either way; RFC 8536 asks for less than 26 hours */
 
@@ -22,7 +22,7 @@ struct zone;
 int zone_parse(const void *data, size_t len, struct zone **ret_zone, const char **ret_why);
 void zone_free(struct zone *z);
 
-/* All take NULL for UTC; times are seconds since the epoch. */
+/* NULL stands for UTC in all of these; times are seconds since the epoch. */
 /* Seconds east of UTC at that time. */
 int32_t zone_offset(const struct zone *z, int64_t at);
 /* The first change of the offset after `after`; false: there is none. */

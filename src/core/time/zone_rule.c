@@ -7,7 +7,7 @@
 
 #define HOUR_S	    3600
 #define HOURS_MAX   167
-#define SHIFT_HOURS 24 /* of an offset: as in POSIX */
+#define SHIFT_HOURS 24 /* hours of an offset, as in POSIX */
 
 /* --- reading -------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@ struct zone_rule {
 	bool known;		       /* there is one */
 	bool has_summer;	       /* false: standard time all year */
 	int32_t standard, summer;      /* seconds east of UTC */
-	struct zone_moment begin, end; /* of summer time */
+	struct zone_moment begin, end; /* begin and end of summer time */
 };
 
 /* Whether the text is valid; an empty one means that there is no rule. */

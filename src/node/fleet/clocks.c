@@ -57,7 +57,7 @@ void clocks_heard(struct clocks *c, const struct store_reply *reply)
 				    host_wall_ms(c->due.host) - skew_server(&c->skew, now)));
 		c->publish_ms = now + spread(c);
 	}
-	/* Another session, perhaps after a restart of the server: its clock may have been set. */
+	/* A new session may follow a restart of the server, whose clock may have been set. */
 	if (!known && c->jobs_known && llabs(c->skew.base_ms - before_ms) > c->tolerance_ms)
 		c->jobs_settled_ms = now + SKEW_SETTLE_MS;
 	if (c->skew.error_ms > c->tolerance_ms / SKEW_STEP_PART && c->ask_ms > now + SOON_MS)
@@ -125,7 +125,7 @@ static void write_again(struct registry *r, const struct member *self, store_rep
 	buffer_init(&data, RECORD_WORKER_MAX);
 	if (self) {
 		int error = record_pack_worker(&data, self->worker);
-		assert(error == 0); /* it has been written before */
+		assert(error == 0); /* the record has been written before */
 		(void)error;
 	}
 	path_of(r->settings, PATH_WORKERS, self ? self->worker->id : NULL, path);
@@ -178,7 +178,7 @@ static void publish(struct clocks *c)
 		 LOG_INT("before_ms", c->offset_ms));
 	c->offset_ms = offset;
 	if (!c->registry->id[0] && !c->registry->attempt)
-		return; /* it goes with the first registration */
+		return; /* the offset goes with the first registration */
 	c->publish_ms = now + SOON_MS;
 	registry_retimed(c->registry);
 }

@@ -8,7 +8,7 @@
 #include "node/tree/paths.h"
 #include "wire/records/recipe_record.h"
 
-#define RETRY_MS 100 /* where our registration is being renewed */
+#define RETRY_MS 100 /* pause while our registration is being renewed */
 
 struct own_index_ask {
 	struct own_index_ask *next;

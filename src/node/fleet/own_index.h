@@ -25,7 +25,7 @@ struct own_index {
 	bool asking;		    /* a request is outstanding */
 	bool known;		    /* the record was read, and has not changed since */
 	bool unread;		    /* the record is there, but cannot be read */
-	int32_t version;	    /* of the record */
+	int32_t version;	    /* version of the record */
 	int64_t index;
 	struct host_timer due;
 };

@@ -212,7 +212,7 @@ struct policy_change {
 	struct policy_record record;
 	enum policy_kind kind;
 	bool put;
-	char name[NAME_ID_MAX + 1];		      /* of the new one */
+	char name[NAME_ID_MAX + 1];		      /* name of the new record */
 	char replaced[REPLACED_MAX][NAME_ID_MAX + 1]; /* older records that are deleted with it */
 	size_t n_replaced;
 	int tries;
@@ -383,7 +383,7 @@ static void run_changes(struct policy *p)
 		}
 		c->next = p->changes;
 		p->changes = c;
-		p->folder.dirty = true; /* so that the next list calls again */
+		p->folder.dirty = true; /* makes the next list call again */
 	}
 }
 

@@ -18,7 +18,7 @@
 #define POLICY_UNSEEN	 (-1) /* the item was there before us */
 
 struct policy_item {
-	char name[NAME_ID_MAX + 1]; /* a uuid: of the znode */
+	char name[NAME_ID_MAX + 1]; /* name of the znode: a uuid */
 	enum policy_kind kind;
 	struct policy_record record;
 	/*

@@ -149,7 +149,7 @@ static void registration_refused(struct registry *r, const struct store_reply *r
 		return;
 	}
 	if (reply->code == STORE_NODE_EXISTS && r->maybe[0]) {
-		replaced_by(r, r->maybe); /* which describes us as of that attempt */
+		replaced_by(r, r->maybe); /* it describes us as of that attempt */
 		return;
 	}
 	if (reply->code == STORE_NO_NODE) {

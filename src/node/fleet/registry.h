@@ -71,7 +71,7 @@ struct registry {
 	char **unhealthy_says; /* likewise: why */
 	size_t n_unhealthy;
 
-	/* of the previous sidecar on this host */
+	/* the previous sidecar on this host */
 	int64_t kept_session; /* 0: none */
 	char kept_id[NAME_ID_MAX + 1];
 	bool recovers;	/* its session goes on, but what it led is not known yet */

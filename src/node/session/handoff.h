@@ -53,8 +53,8 @@ bool handoff_is_ours(const struct handoff_place *left, const struct handoff_plac
 struct handoff_run {
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE]; /* "": none */
-	char id[NAME_ID_MAX + 1];  /* of its claim */
-	int64_t token;		   /* of the leadership that it began under */
+	char id[NAME_ID_MAX + 1];  /* id of its claim */
+	int64_t token;		   /* fencing token under which the job began */
 };
 
 #endif

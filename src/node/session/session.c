@@ -12,7 +12,7 @@
 
 #define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
 #define RELOOKUP_MS	10000 /* while no server answers */
-#define LOOKUP_PART	4     /* of the timeout: without an answer, names are looked up again */
+#define LOOKUP_PART	4     /* part of the timeout: without an answer, look up names again */
 #define GRACE_MS	1000  /* for ours to connect after all, once it may try again */
 #define REOPEN_MS	1000  /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000

@@ -34,7 +34,7 @@ struct session_lookup;
 
 /* The state of session_hostage.c: how long servers have kept the session alive unconfirmed. */
 struct session_hostage {
-	bool owns;	      /* it may own nodes that others wait for */
+	bool owns;	      /* the session may own nodes that others wait for */
 	int64_t confirmed_ms; /* CLOCK_BOOTTIME: when the last confirmation was sent */
 	int64_t owed_ms;      /* CLOCK_BOOTTIME: since when another is owed; 0: none is */
 	int64_t lost_ms;      /* CLOCK_BOOTTIME: the connection was lost; 0: it stands */
@@ -82,7 +82,7 @@ struct session {
 	int64_t taken_over;    /* the previous sidecar's session, being tried; 0: none */
 	int64_t taken_over_ms; /* timeout by which it promised leases */
 	int64_t taken_over_counted_ms;	       /* timeout of its lease; 0: the same */
-	uint8_t password[STORE_PASSWORD_SIZE]; /* of taken_over */
+	uint8_t password[STORE_PASSWORD_SIZE]; /* password of taken_over */
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms;	   /* CLOCK_BOOTTIME; older requests may check the previous one */
 	size_t leads;		   /* tasks led */
@@ -104,7 +104,7 @@ struct session {
 	char servers[SESSION_SERVERS_MAX]; /* in use */
 	char problem[256];		   /* why it is not up, for status; "" */
 	struct store *probe;		   /* tests whether a new session can begin; NULL */
-	bool probe_connected;		   /* it has one, while our own handle has no connection */
+	bool probe_connected;		   /* the probe is connected, but our own handle is not */
 	int64_t probe_ms;		   /* CLOCK_BOOTTIME: no probe before */
 	int64_t refused_ms; /* the present pause after a refused identity or timeout */
 };
@@ -119,7 +119,7 @@ void session_take_over(struct session *s, const struct handoff *handoff);
 void session_start(struct session *s);
 /* Ends the lease at once, and closes. done: the server has closed it, or is unreachable. */
 void session_stop(struct session *s, void (*done)(void *arg), void *arg);
-/* After session_stop(), or if never started. */
+/* Frees the session, after session_stop() or if never started. */
 void session_done(struct session *s);
 
 /*
@@ -129,7 +129,7 @@ void session_done(struct session *s);
 void session_registered(struct session *s, const char *path, int64_t timeout_ms, int64_t sent_ms);
 /* A read found our worker node at this path: a write has yet to confirm it. */
 void session_found(struct session *s, const char *path, int64_t timeout_ms);
-/* Another write that checked our registration was committed. */
+/* To be called when another write that checked our registration was committed. */
 void session_confirmed(struct session *s, int64_t sent_ms);
 /* The registration was found to be gone: asks for another by handlers.connected. */
 void session_unregistered(struct session *s);

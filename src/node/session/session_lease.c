@@ -12,7 +12,7 @@
  * takes it for dead (syncLimit, by default 5 ticks of 2 s).
  */
 #define LENGTHEN_MS 12000
-#define LEASE_PART  4 /* of the timeout */
+#define LEASE_PART  4 /* part of the timeout */
 
 int64_t session_lease_left_at(const struct session *s, int64_t now_ms)
 {

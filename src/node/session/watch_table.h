@@ -21,7 +21,7 @@ struct watch_entry {
 	enum watch_kind kind;
 	unsigned flying; /* outstanding requests that set it */
 	bool set;	 /* the server has it, or may have it */
-	bool by_time;	 /* it is not to be set: in `looks` */
+	bool by_time;	 /* not to be set: in `looks` */
 	bool queued;	 /* in `removals` */
 	bool removing;	 /* outstanding */
 	bool counted, leaving;

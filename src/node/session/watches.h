@@ -45,7 +45,7 @@ enum watch_class {
 	WATCH_RECIPE, /* locks, barriers, gangs, rolling restarts, numbers of nodes */
 	WATCH_QUEUE,  /* jobs that are due, or assigned */
 	WATCH_RUN,    /* records of runs that may have to be run again */
-	WATCH_WAIT,   /* what a client waits for: the claim of a tick, the end of a job */
+	WATCH_WAIT,   /* records that a client waits for: the claim of a tick, a job's end */
 	WATCH_CLASSES
 };
 
@@ -69,7 +69,7 @@ struct watches {
 	size_t limit;		    /* bytes */
 	size_t reserve;		    /* bytes of all leader nodes */
 	size_t count;		    /* watches that are set, or may be */
-	size_t bytes;		    /* of them, in the packet */
+	size_t bytes;		    /* bytes of these watches in the packet */
 	size_t used[WATCH_CLASSES]; /* likewise, by class */
 	size_t leaving;		    /* bytes of those that are being removed */
 	size_t n_looks;		    /* paths looked at by time */

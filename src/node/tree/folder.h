@@ -40,7 +40,7 @@ struct folder {
 	size_t max;   /* number of names kept; further ones are ignored */
 	bool ready;   /* the folder was read completely in this session */
 	bool known;   /* or in an earlier one: later changes are reported as changes */
-	char **names; /* of the known nodes; sorted; owned, as is each */
+	char **names; /* names of the known nodes; sorted; owned, as is each */
 	size_t n;
 	bool due;     /* to be listed again */
 	bool refused; /* the last list was refused, and this is logged */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATH_NUMBER_LEN 10 /* that the server appends */
+#define PATH_NUMBER_LEN 10 /* digits that the server appends */
 #define CALLBACKS	".callback"
 
 static const char *const folders[PATH_FOLDERS] = {

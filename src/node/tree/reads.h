@@ -42,7 +42,7 @@ struct reads_item {
 struct reads_handlers {
 	/* The node is unchanged since the question; false: its watch has fired meanwhile. */
 	bool (*still)(struct reads_item *item);
-	void (*free)(struct reads_item *item); /* it does not exist */
+	void (*free)(struct reads_item *item); /* the node does not exist */
 	void (*read)(struct reads_item *item); /* to send its own read now; then reads_answered() */
 	void (*failed)(struct reads_item *item);
 };
@@ -60,8 +60,8 @@ struct reads {
 	struct reads_list there;	 /* found by a listing, to be read */
 	size_t next;			 /* index into there.items */
 	struct reads_item *first, *last; /* the queue of other reads */
-	size_t reads;			 /* of single nodes: queued or outstanding */
-	size_t flying;			 /* of these: outstanding */
+	size_t reads;			 /* reads of single nodes: queued or outstanding */
+	size_t flying;			 /* outstanding ones of these */
 	struct host_turn turn;
 };
 

@@ -23,7 +23,7 @@ struct gang_record {
 	int64_t empty; /* folder's pzxid after a minute without a member; 0: not noted */
 	struct gang_place {
 		char key[GANG_KEY_MAX + 1];
-		uint64_t id; /* of the member */
+		uint64_t id; /* id of the member */
 		char ip[NAME_IP_MAX + 1];
 		char hostname[NAME_HOST_MAX + 1];
 	} members[GANG_COUNT_MAX]; /* by the index of the member */

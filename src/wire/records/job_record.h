@@ -47,7 +47,7 @@ struct at_record {
 	int64_t session;
 	char worker[NAME_ID_MAX + 1];
 	bool cancelled;	 /* the job was cancelled while it was running */
-	int64_t attempt; /* of the delivery of the job's callback */
+	int64_t attempt; /* attempt to deliver the job's callback */
 };
 
 /* Each appends to out: 0 or -ENOBUFS. */

@@ -11,7 +11,7 @@
 #include "base/text/worker.h"
 
 #define RECORD_COUNTER_MAX (128 * 1024) /* bytes */
-#define COUNTER_NODES_MAX  256		/* so many nodes' last additions are remembered */
+#define COUNTER_NODES_MAX  256		/* number of nodes whose last addition is kept */
 
 struct counter_record {
 	int64_t value;
@@ -20,7 +20,7 @@ struct counter_record {
 		char node[WORKER_NODE_MAX + 1];
 		char machine[WORKER_MACHINE_MAX + 1]; /* "": not known */
 		int64_t op;			      /* id of the addition: random, from 1 on */
-		int64_t value;			      /* of the counter after that addition */
+		int64_t value;			      /* value after that addition */
 	} last[COUNTER_NODES_MAX];
 	size_t n;
 };
@@ -55,7 +55,7 @@ struct locker_record {
 	char node[WORKER_NODE_MAX + 1];
 	char command[LOCK_COMMAND_MAX + 1]; /* the beginning of its command line, UTF-8; "": none */
 	int64_t pid;			    /* 0: not known */
-	bool held;     /* it waited, and has held the lock since this was written */
+	bool held;     /* the process waited, and has held the lock since this was written */
 	int64_t slots; /* the number that it came with; 0: that of the lock */
 };
 

@@ -35,11 +35,11 @@ struct leader_record {
 
 struct run_record {
 	char state[RECORD_STATE_MAX + 1];
-	char id[NAME_ID_MAX + 1]; /* of the worker that ran it */
+	char id[NAME_ID_MAX + 1]; /* the worker that ran it */
 	char hostname[NAME_HOST_MAX + 1];
 	char node[WORKER_NODE_MAX + 1]; /* name of its node, "": the hostname */
 	char run[NAME_ID_MAX + 1];	/* uuid of the claim, in case its answer is lost; "" */
-	int64_t session;		/* of the sidecar that ran it; 0: not in the record */
+	int64_t session;		/* session of the sidecar; 0: not in the record */
 	int64_t token;
 	int64_t attempt;	    /* 1, 2, … */
 	int64_t failures;	    /* attempts before it that failed; -1: not in the record */
@@ -86,10 +86,10 @@ struct policy_record {
 	char version[NAME_VERSION_MAX + 1];
 	char reason[POLICY_TEXT_MAX + 1]; /* "": none was given */
 	char by[POLICY_TEXT_MAX + 1];	  /* the user */
-	char host[NAME_HOST_MAX + 1];	  /* at which */
+	char host[NAME_HOST_MAX + 1];	  /* the host of the user */
 	int64_t since;			  /* ms since the epoch */
 	int64_t until;			  /* 0: until it is revoked */
-	/* of a drain: the rolling restart with which it ends; "": made by an operator */
+	/* drain: the rolling restart with which it ends; "": made by an operator */
 	char rolling[NAME_TASK_MAX + 1];
 	bool halted; /* that rolling restart was halted, for the reason */
 };
@@ -103,7 +103,7 @@ struct split_record {
 	int64_t from;			  /* the previous number, 0: none */
 	char reason[POLICY_TEXT_MAX + 1]; /* "": none was given */
 	char by[POLICY_TEXT_MAX + 1];	  /* the user; "": a sidecar, by its files */
-	char host[NAME_HOST_MAX + 1];	  /* at which */
+	char host[NAME_HOST_MAX + 1];	  /* the host of the user */
 	int64_t since;			  /* ms since the epoch */
 };
 

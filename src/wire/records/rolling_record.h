@@ -38,7 +38,7 @@ struct rolling_slot {
 	enum rolling_state state;
 	char node[WORKER_NODE_MAX + 1];
 	char machine[WORKER_MACHINE_MAX + 1];  /* "": not known */
-	char boot_id[NAME_ID_MAX + 1];	       /* of the machine when the slot was taken */
+	char boot_id[NAME_ID_MAX + 1];	       /* boot of the machine when the slot was taken */
 	char process[ROLLING_PROCESS_MAX + 1]; /* the process in charge; "": none */
 	char by[POLICY_TEXT_MAX + 1];	       /* the user who took the slot */
 	char host[NAME_HOST_MAX + 1];	       /* the host of that user */
