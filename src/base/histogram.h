@@ -13,7 +13,7 @@ struct histogram_bounds {
 	int64_t le[HISTOGRAM_BOUNDS_MAX];
 };
 
-/* All zero is empty. */
+/* A histogram. All zero: empty. */
 struct histogram {
 	uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* for each bucket, and for what is above all */
 	int64_t sum;

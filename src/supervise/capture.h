@@ -43,9 +43,9 @@ int capture_begin(struct capture *c);
 /* Closes the pipe after the job. */
 void capture_close(struct capture *c);
 void capture_done(struct capture *c);
-/* In the job's own process: makes the pipe its standard output and error. */
+/* Makes the pipe the standard output and error of the job's own process, which calls this. */
 void capture_become(const struct capture *c);
-/* In the supervisors: closes the writing end, so that only the job holds it. */
+/* Closes the writing end in the supervisors, so that only the job holds it. */
 void capture_hold(struct capture *c);
 /* The descriptor to poll for reading; -1: not now, see capture_due_ms(), or c is NULL. */
 int capture_fd(const struct capture *c);
@@ -53,7 +53,7 @@ int capture_fd(const struct capture *c);
 int64_t capture_due_ms(const struct capture *c);
 /* Reads what is available, up to a bound. c may be NULL. */
 void capture_read(struct capture *c);
-/* After the end of all processes of the job: reads the rest, and waits briefly for the journal. */
+/* Reads the rest after the end of all processes of the job, and waits briefly for the journal. */
 void capture_end(struct capture *c);
 
 #endif

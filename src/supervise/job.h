@@ -119,7 +119,7 @@ int job_parse_renewal(struct job *job, struct reader result, bool *ret_leads,
 		      int64_t *ret_lease_ms);
 
 /*
- * After the connection was lost: asks a restarted sidecar to go on with what is held. 0 and the
+ * Asks a restarted sidecar, after a loss of the connection, to go on with what is held. 0 and the
  * request's id in job->attach_id, or a negative errno.
  */
 int job_ask_attach(struct job *job);
@@ -128,9 +128,9 @@ int job_parse_attached(struct job *job, struct reader result, bool *ret_attached
 		       bool *ret_recorded);
 
 /*
- * Both, waiting for the answer. 0: this connection now holds the lease. 1: the run is over;
- * *ret_recorded says whether its end is recorded. Otherwise a negative errno, or the code of a
- * refusal.
+ * Attaches the job as above, and waits for the answer. 0: this connection now holds the lease. 1:
+ * the run is over; *ret_recorded says whether its end is recorded. Otherwise a negative errno, or
+ * the code of a refusal.
  */
 int job_attach(struct job *job, int64_t until, bool *ret_recorded);
 

@@ -23,11 +23,13 @@ struct relay {
  * if there is no relay, -ENOTTY if there is nothing to pass on.
  */
 int relay_begin(struct relay *r, const char *name, bool keep);
-/* In the job's own process: makes it write into the relay. */
+/* Makes the job's own process, which calls this, write into the relay. */
 void relay_become(const struct relay *r);
-/* In the supervisors: closes the job's ends, so that only the job holds them. r may be NULL. */
+/* Closes the job's ends in the supervisors, so that only the job holds them. r may be NULL. */
 void relay_hold(struct relay *r);
-/* After the last process of the job: waits briefly until its output is kept. r may be NULL. */
+/*
+ * Waits after the end of the job's last process, briefly, until its output is kept. r may be NULL.
+ */
 void relay_settle(const struct relay *r);
 /* Waits until all output has been passed on. */
 void relay_end(struct relay *r);

@@ -271,7 +271,10 @@ static void put_value(struct line *l, enum log_format format, const struct log_f
 		put_list(l, format, f);
 	} else {
 		number_text(f, number);
-		/* In JSON a string: a number of 64 bits loses its last digits in many readers. */
+		/*
+		 * A hexadecimal number is a string in JSON: one of 64 bits loses its last digits in
+		 * many readers.
+		 */
 		bool quoted = f->type == LOG_TYPE_HEX && format == LOG_JSON;
 		put_text(l, quoted ? "\"" : "");
 		put_text(l, number);

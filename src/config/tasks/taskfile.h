@@ -58,7 +58,7 @@ struct task_files {
  */
 int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
 		  size_t *ret_n, struct problems *problems);
-/* Likewise, with the file's sections notify, which the caller frees. */
+/* Likewise reads the file's sections notify as well, which the caller frees. */
 int taskfile_load_all(const char *path, const char *shown, struct task_config ***ret_tasks,
 		      size_t *ret_n, struct notify_configs *ret_notifies,
 		      struct problems *problems);

@@ -32,7 +32,7 @@ void problems_add(struct problems *p, const char *file, int line, const char *fo
 	__attribute__((format(printf, 4, 5)));
 void problems_vadd(struct problems *p, const char *file, int line, const char *format, va_list ap)
 	__attribute__((format(printf, 4, 0)));
-/* Likewise for what is odd but accepted. */
+/* Adds a warning likewise, for what is odd but accepted. */
 void problems_warn(struct problems *p, const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Appends copies of the other's problems and warnings. */

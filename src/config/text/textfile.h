@@ -12,7 +12,7 @@
  */
 int textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
 		  struct stat *ret_stat);
-/* Likewise for the first line, at most limit bytes, without white space at its ends. */
+/* Reads the first line likewise, at most limit bytes, without white space at its ends. */
 int textfile_read_line(const char *path, size_t limit, char **ret_line, size_t *ret_len,
 		       struct stat *ret_stat);
 /*

@@ -216,7 +216,7 @@ static void on_expired(struct election *e, struct election_actions *out)
 static void on_watch(struct election *e, const struct election_event *event,
 		     struct election_actions *out)
 {
-	/* After a disconnection there may have been more changes than the watch reports. */
+	/* More may have changed during a disconnection than the watch reports. */
 	bool handed_over = event->watch == ELECTION_CHANGED && e->up;
 
 	e->watched = false;

@@ -31,7 +31,7 @@
 
 /* The stagger: while nobody leads, each candidate claims this long after the next better one. */
 #define ELECTION_STAGGER_MS 500
-/* After a yield, how long the successor has to claim the task before we claim it again. */
+/* The time that the successor has after a yield to claim the task, before we claim it again. */
 #define ELECTION_ACCEPT_MS 3000
 /*
  * The least yield-delay if the best candidate became the best only after it joined: it reads the
@@ -45,7 +45,10 @@
  */
 #define ELECTION_BACKOFF_MIN_MS 10000
 #define ELECTION_BACKOFF_MAX_MS 300000
-/* From a yield or a deletion to the next read of the node: it usually has a new leader by then. */
+/*
+ * The time from a yield or a deletion to the next read of the node: usually it has a new leader by
+ * then.
+ */
 #define ELECTION_VACANT_READ_MS 200
 /*
  * A claim follows from a read that found no node. The read may be no older than this:

@@ -315,7 +315,7 @@ static enum run_action on_claimed(struct run_state *r, const struct run_sight *s
 		r->version = r->there ? r->version + 1 : 0;
 		return start(r);
 	case LEDGER_PRESENT:
-		/* Perhaps claimed by us with a lost answer, or by a run that we may take over. */
+		/* Claimed, perhaps by us with a lost answer, or by a run that we may take over. */
 		r->counts = true;
 		r->there = false;
 		if (!wants_record(r, sight))

@@ -158,7 +158,7 @@ static bool grade_versions(const char *const *versions, unsigned *grades, size_t
 	return true;
 }
 
-/* To be called when the set of versions has changed. */
+/* Grades all members anew, after a change of the set of versions. */
 static void grade_members(struct fleet *f)
 {
 	const char *versions[GRADES] = {NULL};

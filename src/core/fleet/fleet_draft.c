@@ -8,7 +8,7 @@
 #include "core/fleet/draft.h"
 #include "core/fleet/rank.h"
 
-#define NEXT_COST_MAX 4000000 /* some 5 ms */
+#define NEXT_COST_MAX 4000000 /* comparisons of scores: some 5 ms */
 
 /* A version in the fleet, and for which items it is good. */
 struct grade {

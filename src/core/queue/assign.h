@@ -1,4 +1,4 @@
-/* Which worker gets the next job of a queue. */
+/* The choice of the worker that gets the next job of a queue. */
 #ifndef ZKLEADER_CORE_QUEUE_ASSIGN_H
 #define ZKLEADER_CORE_QUEUE_ASSIGN_H
 

@@ -5,7 +5,7 @@ static int64_t full(const struct bucket *b)
 	return b->most * b->period_ms;
 }
 
-/* Each millisecond brings `most` parts. */
+/* The level at now_ms: each millisecond brings `most` parts. */
 static int64_t level_at(const struct bucket *b, int64_t now_ms)
 {
 	int64_t passed = now_ms - b->since_ms;

@@ -1,7 +1,7 @@
 /*
- * Whether the loop of a sidecar hangs, by what a thread beside it sees again and again. A process
- * that was stopped, a suspended machine and one that is busy with other work are no hang: then the
- * thread itself has not run on time, or the loop's thread could run and got no processor.
+ * Detects whether the loop of a sidecar hangs, by what a thread beside it sees again and again. A
+ * process that was stopped, a suspended machine and one that is busy with other work are no hang:
+ * then the thread itself has not run on time, or the loop's thread could run and got no processor.
  */
 #ifndef ZKLEADER_CORE_QUEUE_HANG_H
 #define ZKLEADER_CORE_QUEUE_HANG_H

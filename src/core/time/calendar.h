@@ -18,7 +18,7 @@ struct calendar_date {
 	int day;   /* 1 to 31 */
 };
 
-/* Both after Howard Hinnant, "chrono-compatible low-level date algorithms" (2013). */
+/* Both functions are after Howard Hinnant, "chrono-compatible low-level date algorithms" (2013). */
 int64_t calendar_days(struct calendar_date date);
 struct calendar_date calendar_date(int64_t days);
 /* 0 is Sunday. */

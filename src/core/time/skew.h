@@ -14,7 +14,7 @@
 /* A published offset is replaced if it is wrong by more than 1/10 of the tolerance: the step. */
 #define SKEW_STEP_PART 10
 /*
- * After a jump of the server's clock, how long until the offsets published by the workers are
+ * The time after a jump of the server's clock until the offsets published by the workers are
  * comparable again.
  */
 #define SKEW_SETTLE_MS 20000

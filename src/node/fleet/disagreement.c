@@ -36,7 +36,7 @@ bool disagreement_about(const struct task_settings *task, const struct member *m
 		      w->digests[at - (const char *const *)w->tasks] != disagreement_digest(task));
 }
 
-/* Both lists are sorted. */
+/* Goes along both lists, which are sorted. */
 void disagreement_count(const char *const *names, const uint32_t *digests, size_t n,
 			struct member *m)
 {

@@ -262,8 +262,8 @@ static void on_connected(struct session *s)
 
 	end_probe(s);
 	/*
-	 * Some servers hand out another session without saying that the old one is gone. It is not
-	 * used, as the library has set the old one's watches in it.
+	 * Some servers hand out another session without saying that the old one is gone. The new
+	 * one is not used, as the library has set the old one's watches in it.
 	 */
 	if (s->id != 0 && s->id != id) {
 		give_up(s, SESSION_CONNECTING, "the servers know nothing of the session");

@@ -98,8 +98,8 @@ void watches_reserve(struct watches *w, size_t bytes);
 void watches_fired(struct watches *w, enum store_watch type, const char *path);
 
 /*
- * As store_…() with a watch, for an owner: its address, which is only compared. The watch is gone
- * once it has fired, for all owners.
+ * store_…() with a watch, for an owner: its address, which is only compared. The watch is gone once
+ * it has fired, for all owners.
  */
 void watches_get(struct watches *w, const char *path, enum watch_class class, const void *owner,
 		 store_reply_fn fn, void *arg);
