@@ -77,7 +77,10 @@ bool clocks_judge(struct clocks *c, bool *ret_off);
 /* Whether our clock is off at this moment, or not known yet: then no tick is to be claimed. */
 bool clocks_is_off(const struct clocks *c);
 bool clocks_is_unsure(const struct clocks *c);
-/* The later one of the present times by our clock and the server's; INT64_MAX: not known. */
+/*
+ * The latest time that can be right: the later of our clock and the server's, plus the tolerance;
+ * INT64_MAX: not known.
+ */
 int64_t clocks_latest_ms(const struct clocks *c);
 /*
  * The name of that time, for tick_place(), where ticks are named by a clock that is zone_ms ahead
