@@ -1,5 +1,6 @@
 #include "base/text/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,6 +149,7 @@ int options_program(struct options *o, const struct option_program *p, const cha
 	case 'h': options_help(stdout, p); break;
 	case 'V': printf("%s " ZKLEADER_VERSION "\n", p->name); break;
 	case OPTION_OPERAND:
+		assert(*ret_value); /* an operand has its text */
 		printable(shown, sizeof(shown), *ret_value, strlen(*ret_value));
 		snprintf(o->why, sizeof(o->why), "argument \"%s\": there are none", shown);
 		/* fall through */
