@@ -102,7 +102,7 @@ def test_a_lost_answer_is_found_out(fleet, proxy, drop):
     assert two.call("counter", NAME, 1)["value"] == 32
 
 
-@pytest.mark.parametrize("each", [40, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.seconds(600)])])
+@pytest.mark.parametrize("each", [20, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.seconds(600)])])
 def test_the_sum_is_exact_although_answers_are_lost(fleet, proxy, each):
     """Eight nodes at once, of which two lose the answer to one addition after the other. Where the time for an answer
     is over before it is found out, it says that it does not know: then, and only then, may there be one more."""

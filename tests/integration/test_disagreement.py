@@ -64,7 +64,8 @@ def leaderships(oracle):
 
 @pytest.mark.parametrize("mine, theirs", [
     ("", 'version-policy = "oldest"'),  # each takes the other for the best
-    ("", 'min-version = "3"'),  # the one that is best takes itself for no candidate
+    # The one that is best takes itself for no candidate.
+    pytest.param("", 'min-version = "3"', marks=pytest.mark.slow),
 ])
 def test_a_task_stays_where_it_is_for_a_while_although_files_disagree(fleet, mine, theirs):
     one = fleet.sidecar("one", version="1", tasks=[f'task "{TASK}" {{ {mine} }}\n'])

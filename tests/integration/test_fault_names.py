@@ -63,7 +63,7 @@ def test_a_name_that_cannot_be_looked_up_while_it_leads_costs_nothing(fleet, zk,
         assert oracle.gap() == 0
 
 
-@pytest.mark.parametrize("how", ["cut", "stall"])
+@pytest.mark.parametrize("how", ["cut", pytest.param("stall", marks=pytest.mark.slow)])
 def test_a_server_that_moves_to_another_address_is_found_within_the_lease(fleet, zk, server, names, proxy, how):
     """Its old address refuses, or swallows what is sent there."""
     leader = named(fleet, names, "leader", proxy.port, session_timeout="20s").start()

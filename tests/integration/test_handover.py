@@ -224,6 +224,7 @@ def test_a_version_that_is_deployed_at_once_moves_each_task_once(fleet, zk, fold
     assert zk.leader_changes() == changes + 2 * len(TASKS), "each was deleted and made once"
 
 
+@pytest.mark.slow
 def test_a_newer_version_in_place_moves_many_tasks_once_also_without_a_delay(fleet, zk):
     """Whom it makes the best knows an earlier leader of them, who is still there: it has to look before they are
     given up, or would take them for deleted, and wait. So it has half a second. What a busy machine keeps it from

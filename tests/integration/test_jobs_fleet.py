@@ -104,7 +104,7 @@ def test_a_leader_that_is_killed_loses_nothing(queues, folder):
         assert attempts in ([1], [2], [1, 2]), "each attempt once"
 
 
-@pytest.mark.parametrize("on_crash", ["rerun", "skip"])
+@pytest.mark.parametrize("on_crash", ["rerun", pytest.param("skip", marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed(queues, folder, on_crash):
     q = queue_text("q", slots=1, on_crash=on_crash, backoff="60s",
                    command=noting(folder, '[ "$ZKLEADER_ATTEMPT" = 2 ] || sleep 60'))

@@ -264,6 +264,7 @@ def test_a_callback_of_what_was_cancelled_and_of_a_url(queues, hook):
     assert loads(web.requests()[2]["body"])["state"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_receivers_that_hang_keep_no_job_waiting_and_are_given_up(queues, hook):
     web = hook(lambda h: time.sleep(300))
     a = queues.site("a", queue_text("q", command=["/bin/true"], slots=1, attempts=1, max_queued=5,

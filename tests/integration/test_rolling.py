@@ -424,7 +424,10 @@ def damage_the_group(zk):
     zk.client.delete(zk.path("rolling", GROUP, "slots", "n0"))
 
 
-@pytest.mark.parametrize("hand", [damage_nothing_but_the_record, delete_the_slot, delete_the_group, damage_the_group])
+@pytest.mark.parametrize("hand", [
+    delete_the_slot,
+    *(pytest.param(h, marks=pytest.mark.slow) for h in (damage_nothing_but_the_record, delete_the_group, damage_the_group)),
+])
 def test_a_drain_without_its_slot_is_named_and_released(hosts, folder, zk, hand):
     a, b = hosts(2)
     a.begin(GROUP, *touching(folder / "never"))

@@ -149,6 +149,7 @@ def test_a_runner_that_ends_leaves_room_in_the_record_of_4400_long_names(fleet, 
     assert len(unhealthy(only)) == len(names) and only.is_running()
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(300)
 def test_a_runner_that_hangs_counts_as_one_that_is_away(fleet, runner):
     task = scheduled("report", ["/bin/true"])
