@@ -370,6 +370,24 @@ Test(clocks, jobs_go_by_the_servers_clock)
 	cr_expect_eq(clocks_jobs_offset(&r.clocks), 0);
 }
 
+/* The others may know that the server is behind: delays wait until they can be heard. */
+Test(clocks, the_earlier_one_of_two_is_doubted_until_the_others_are_heard)
+{
+	start();
+	clocks_ready(&r.clocks);
+	cr_expect_not(clocks_jobs_doubted(&r.clocks), "both are alike");
+	clocks_done(&r.clocks);
+	start();
+	ahead_ms = 15 * MINUTE_MS;
+	clocks_ready(&r.clocks);
+	cr_expect(clocks_jobs_doubted(&r.clocks));
+	join_alone();
+	pass(SKEW_SETTLE_MS - 1000);
+	cr_expect(clocks_jobs_doubted(&r.clocks));
+	pass(2000);
+	cr_expect_not(clocks_jobs_doubted(&r.clocks));
+}
+
 /* Alone, nobody can tell which of the two is wrong: nothing is to begin early. */
 Test(clocks, jobs_go_by_the_earlier_one_where_nobody_else_is_there)
 {

@@ -58,14 +58,12 @@ static void counts(unsigned n)
 
 TestSuite(queue_room, .init = begin);
 
-/* When the job that was asked for is due, by its record. */
-static int64_t due_of(int64_t in_ms, int64_t error_ms)
+/* Submits a job with a delay, where the clock of jobs may be wrong by error_ms. */
+static void submit_in(int64_t in_ms, int64_t error_ms)
 {
 	const struct job_submit s = {
 		.id = &id, .payload = "", .len = 0, .by = "user", .in_ms = in_ms};
 	struct clocks *c = &registry.clocks;
-	struct job_record j;
-	const char *why;
 
 	c->jobs_known = true;
 	c->jobs_base_ms = host_wall_ms(&host) - host.now_ms;
@@ -73,6 +71,15 @@ static int64_t due_of(int64_t in_ms, int64_t error_ms)
 	c->skew.known = false;
 	queues_submit(&queues, &s, on_submitted, NULL);
 	turn();
+}
+
+/* When the job that was asked for is due, by its record. */
+static int64_t due_of(int64_t in_ms, int64_t error_ms)
+{
+	struct job_record j;
+	const char *why;
+
+	submit_in(in_ms, error_ms);
 	finds("100", 0, "", 0);
 	until("check jobs/q/open");
 	for (size_t i = 0; i < store.n_open; i++)
@@ -84,6 +91,25 @@ static int64_t due_of(int64_t in_ms, int64_t error_ms)
 Test(queue_room, a_delay_counts_from_the_latest_that_it_may_be)
 {
 	cr_expect_eq(due_of(5000, 300), 5300);
+}
+
+/* The server's clock differs from ours, and the others have not been heard. */
+Test(queue_room, a_delay_waits_until_a_clock_can_be_believed)
+{
+	registry.clocks.jobs_doubted = true;
+	submit_in(5000, 0);
+	pass(10000);
+	cr_expect_eq(store.n_open, 0);
+	registry.clocks.jobs_doubted = false;
+	pass(1000);
+	finds("100", 0, "", 0);
+	until("check jobs/q/open");
+}
+
+Test(queue_room, without_a_delay_it_does_not_wait_for_that)
+{
+	registry.clocks.jobs_doubted = true;
+	cr_expect_eq(due_of(0, 0), 0);
 }
 
 Test(queue_room, what_is_due_at_once_is_not_delayed)

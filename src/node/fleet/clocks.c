@@ -299,6 +299,7 @@ static void set_jobs(struct clocks *c, int64_t offset_ms)
 			    LOG_INT("ahead_ms", offset_ms),
 			    LOG_INT("before_ms", c->jobs_offset_ms));
 	c->jobs_known = true;
+	c->jobs_doubted = false;
 	c->jobs_offset_ms = offset_ms;
 	c->jobs_base_ms = c->skew.base_ms + offset_ms;
 	c->jobs_error_ms = c->skew.error_ms;
@@ -320,6 +321,7 @@ static void judge_jobs(struct clocks *c)
 	if (!c->jobs_known && llabs(own_ms) > c->tolerance_ms) {
 		c->jobs_settled_ms = now + SKEW_SETTLE_MS;
 		set_jobs(c, own_ms < 0 ? own_ms : 0);
+		c->jobs_doubted = true;
 		return;
 	}
 	struct skew_clock *list = list_clocks(c, self ? self->worker->id : "", own_ms);
@@ -342,6 +344,11 @@ bool clocks_jobs(const struct clocks *c, int64_t *ret_ms)
 int64_t clocks_jobs_error(const struct clocks *c)
 {
 	return c->jobs_known ? c->jobs_error_ms : 0;
+}
+
+bool clocks_jobs_doubted(const struct clocks *c)
+{
+	return c->jobs_doubted;
 }
 
 int64_t clocks_jobs_offset(const struct clocks *c)

@@ -37,6 +37,7 @@ struct clocks {
 	int64_t publish_ms; /* no other offset is published before */
 	/* The clock of jobs; it outlives sessions. */
 	bool jobs_known;
+	bool jobs_doubted;	 /* the others have not been asked yet which clock is right */
 	int64_t jobs_base_ms;	 /* its time when our CLOCK_BOOTTIME was 0 */
 	int64_t jobs_error_ms;	 /* by how much that may be wrong, either way */
 	int64_t jobs_offset_ms;	 /* by how much it is ahead of the server's */
@@ -95,6 +96,11 @@ void clocks_limit(const struct clocks *c, int64_t zone_ms, char limit[TICK_NAME_
 bool clocks_jobs(const struct clocks *c, int64_t *ret_ms);
 /* The greatest error of that time in ms, either way: half of what the answer that told it took. */
 int64_t clocks_jobs_error(const struct clocks *c);
+/*
+ * Whether that time is the earlier one of two that differ, until the others' offsets can be judged:
+ * a delay that counts from it could end early.
+ */
+bool clocks_jobs_doubted(const struct clocks *c);
 /* The difference of that time from the server's, positive if ahead. */
 int64_t clocks_jobs_offset(const struct clocks *c);
 /* The difference of our clock from the server's, positive if ahead; false: not known. */

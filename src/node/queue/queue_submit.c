@@ -360,6 +360,14 @@ static void take_time(struct submit *s)
 	s->timed = true;
 }
 
+/* Whether the clock of jobs can be read; a delay waits until its end cannot come early either. */
+static bool may_take_time(const struct submit *s)
+{
+	const struct queues *q = s->op.queues;
+
+	return queues_may_begin(q) && (s->in_ms <= 0 || !clocks_jobs_doubted(&q->registry->clocks));
+}
+
 /* Whether the queue has been without workers for too long; *ret_wait: not known yet. */
 static bool is_unserved(const struct queue *queue, bool *ret_wait)
 {
@@ -396,7 +404,7 @@ static void submit_step(struct queue_op *op)
 
 	s->refusal = NULL;
 	s->replaces = false;
-	if (!s->timed && !queues_may_begin(op->queues)) {
+	if (!s->timed && !may_take_time(s)) {
 		op_again(op, UNKNOWN_AGAIN_MS);
 		return;
 	}
