@@ -75,6 +75,11 @@ void clocks_joined(struct clocks *c, const struct worker *w);
  * server's clock has just jumped; the last judgement stays.
  */
 bool clocks_judge(struct clocks *c, bool *ret_off);
+/*
+ * Sets the clock of jobs. Until the others' offsets are known, it is the earlier one of the
+ * server's and ours if these differ.
+ */
+void clocks_judge_jobs(struct clocks *c);
 /* Whether our clock is off at this moment, or not known yet: then no tick is to be claimed. */
 bool clocks_is_off(const struct clocks *c);
 bool clocks_is_unsure(const struct clocks *c);
