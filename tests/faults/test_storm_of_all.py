@@ -1,5 +1,5 @@
-"""The storm over all that a fleet is used for: tasks with schedules and with crontab lines, queues, locks and gangs, on
-three sidecars with runners, with a session timeout of 10 s.
+"""The storm over all that a fleet is used for: tasks with schedules, some of which are renamed, and with crontab lines,
+queues, locks and gangs, on three sidecars with runners, with a session timeout of 10 s.
 
     STORM_SECONDS=3600 STORM_SEEDS=7 python3 -m pytest -s tests/faults/test_storm_of_all.py
 
@@ -24,14 +24,15 @@ from harness.server import Tree
 from harness.sidecar import build
 from harness.storm import StormOfAll
 from harness.waiting import wait_until
-from harness.workload import Crontabs, Gangs, Locks, Submits
+from harness.workload import Crontabs, Gangs, Locks, Renames, Submits
 
 SECONDS = int(os.environ.get("STORM_SECONDS", "60"))
 SEEDS = [int(s) for s in os.environ.get("STORM_SEEDS", "1").split(",")]
 TASKS = int(os.environ.get("STORM_TASKS", "300"))
-CRONTABS = 5
+CRONTABS, RENAMED = 5, 6
 PERIOD = 60  # seconds, of each schedule; jobs begin in the first SPLAY of them, so the last are quiet
 SPLAY, QUIET = 45, 53
+TICKS = max(int(SECONDS >= PERIOD), SECONDS // PERIOD - 1)  # that each has at least
 PATIENCE = 120
 pytestmark = [pytest.mark.slow, pytest.mark.seconds(SECONDS + 1800),
               pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")]
@@ -39,7 +40,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.seconds(SECONDS + 1800),
 
 def schedules(folder):
     """{name: whether lost runs are begun again}, and the texts of four files."""
-    names = {f"task-{i:03}": i % 2 == 1 for i in range(TASKS - CRONTABS)}
+    names = {f"task-{i:03}": i % 2 == 1 for i in range(TASKS - CRONTABS - RENAMED)}
     texts = [task(folder, name, PERIOD, ("0.2", "0.2", "0.2", "3")[i % 4], splay=f"{SPLAY}s",
                   on_crash="rerun" if again else "skip", catch_up="all" if i % 3 else "last")
              for i, (name, again) in enumerate(names.items())]
@@ -94,7 +95,8 @@ def test_a_storm_over_all_uses_breaks_no_promise_and_leaves_nothing_behind(fleet
             sidecars.append(fleet.sidecar(f"s{i}", start=False, version="1", node=f"s{i}", zookeeper=proxy.address, tree=tree,
                                           session_timeout="10s", log_level="info"))
         crontabs = Crontabs(chance, sidecars, folder, CRONTABS)
-        uses = [crontabs, Submits(chance, sidecars, folder), Locks(chance, sidecars, folder), Gangs(chance, sidecars, folder)]
+        renames = Renames(chance, sidecars, folder, RENAMED, SECONDS)
+        uses = [crontabs, renames, Submits(chance, sidecars, folder), Locks(chance, sidecars, folder), Gangs(chance, sidecars, folder)]
         names, files = schedules(folder)
         files.update({use.file: use.text for use in uses if use.file})
         for sidecar in sidecars:
@@ -103,8 +105,8 @@ def test_a_storm_over_all_uses_breaks_no_promise_and_leaves_nothing_behind(fleet
             sidecar.start()
             sidecar.runner = Runner(sidecar.folder / "runner", sidecar.socket, sidecar.config_file).start()
         led = [*names, *(j.task for j in crontabs.jobs)]
-        all_well(sidecars, led)
-        before = watches(sidecars, tree, led)
+        all_well(sidecars, [*led, *renames.names(0)])
+        before = watches(sidecars, tree, [*led, *renames.names(0)])
         tree.forget_client()
         print(f"measured: {before} watches in the beginning")
         with FleetOracle(*sidecars) as oracle:
@@ -112,6 +114,8 @@ def test_a_storm_over_all_uses_breaks_no_promise_and_leaves_nothing_behind(fleet
             storm.blow(SECONDS, lambda: [use.step() for use in uses])
             print(f"measured: seed {seed}, {SECONDS} s, {storm.counts}")
             over = now()
+            renames.finish()
+            led += renames.names(1)
             all_well(sidecars, led)
             print(f"measured: all is led {now() - over:.1f} s after the last fault")
             for use in uses:
@@ -122,6 +126,7 @@ def test_a_storm_over_all_uses_breaks_no_promise_and_leaves_nothing_behind(fleet
         for use in uses:
             print(f"measured: {use.judge()}")
             assert not use.wrong, use.wrong
+        print(f"measured: {renames.judge_ticks(tree, healed, TICKS)}")
         print(f"measured: {judge_schedules(folder, tree, names, healed)}")
         wait_until(lambda: equal(watches(sidecars, tree, led), before), 5 * PERIOD, f"there are {before} watches")
         print("measured: as many in the end")
@@ -140,7 +145,7 @@ def judge_schedules(folder, tree, names, healed):
         open_ = {"running", "lost"} if rerun else {"running"}
         wait_until(lambda n=name, o=open_: not any(r["state"] in o for t, r in records(tree, n).items() if t < healed),
                    PATIENCE, f"what was owed of {name} is over")
-        states, n = judge(folder, tree, name, healed, PERIOD, max(int(SECONDS >= PERIOD), SECONDS // PERIOD - 1), rerun)
+        states, n = judge(folder, tree, name, healed, PERIOD, TICKS, rerun)
         again += n
         total.update(states)
     return f"schedules: {len(names)} tasks, {dict(total)}, {again} begun again"

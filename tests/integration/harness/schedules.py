@@ -18,9 +18,9 @@ echo ended $ZKLEADER_TICK $ZKLEADER_ATTEMPT $ZKLEADER_TOKEN >>{folder}/{task}
 """
 
 
-def task(folder, name, period, seconds, **values):
-    """One that is due every `period` seconds, with a job of so many."""
-    script = JOB.format(folder=folder, task=name, seconds=seconds).replace("\n", "; ").rstrip("; ")
+def task(folder, name, period, seconds, writes=None, **values):
+    """One that is due every `period` seconds, with a job of so many that writes to the file of that name."""
+    script = JOB.format(folder=folder, task=writes or name, seconds=seconds).replace("\n", "; ").rstrip("; ")
     values = {"catch_up": "all", "history": KEPT, **values}
     return scheduled(name, ["/bin/sh", "-c", script], schedule=f"every {period}s", **values)
 
@@ -41,10 +41,10 @@ def records(zk, name):
     return found
 
 
-def judge(folder, zk, name, until, period, least=1, rerun=False):
+def judge(folder, zk, name, until, period, least=1, rerun=False, writes=None):
     """The states of the ticks, and how many were begun again; fails where a tick was not run as is promised. `least`
-    ticks have to be there; rerun: as on-crash has it."""
-    lines, kept = written(folder, name), records(zk, name)
+    ticks have to be there; rerun: as on-crash has it; writes: as task() has it."""
+    lines, kept = written(folder, writes or name), records(zk, name)
     assert not [line for line in lines if line[0] == "beside"], f"{name}: two jobs at a time"
     tokens = [token for what, _, _, token in lines if what == "begun"]
     assert tokens == sorted(tokens), f"{name}: a smaller token after a greater one"

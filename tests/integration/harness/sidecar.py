@@ -73,6 +73,7 @@ class Sidecar:
         self.command = []
         self.program = program  # another build's zkleaderd
         self.last_log = ""
+        self.wanted = {}  # texts of files of tasks that were to change while they were away
         self.socket = folder / "s"
         self.config_file = folder / "zkleader.conf"
         self.task_dir = folder / "conf.d"

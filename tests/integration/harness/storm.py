@@ -120,7 +120,7 @@ class Storm:
 
 class StormOfAll(Storm):
     """Where each sidecar has a runner and several files, and the server any clock: what people and disks do besides.
-    A runner may hang for longer than the 30 s after which its node counts as one without it."""
+    A file of tasks comes back as sidecar.wanted has it, else as it was. A runner may hang for longer than the 30 s after which its node counts as one without it."""
     HANGS = 45.0
     CLOCKS = (-7200, -900, 900, 7200)  # seconds that the server's is ahead
 
@@ -157,7 +157,7 @@ class StormOfAll(Storm):
             path.unlink()
         else:
             sidecar.write_file('queue "no end" {\n', path.name)
-        self._for_a_while(sidecar.task_dir, lambda: sidecar.write_file(text, path.name))
+        self._for_a_while(sidecar.task_dir, lambda: sidecar.write_file(sidecar.wanted.get(path.name, text), path.name))
 
     def server_clock(self, *_):
         self.server.kill()

@@ -4,6 +4,7 @@ import collections
 import itertools
 import time
 
+from harness import schedules
 from harness.holders import Holders
 from harness.jobs import Jobs, Run
 from harness.oracle import now
@@ -262,6 +263,75 @@ class Locks(Use):
         super().close()
         for holders in self.holders.values():
             holders.close()
+
+
+class Renames(Use):
+    """Tasks with schedules, each of which gets another name while the storm lasts: on one server after the other, in any
+    order. Some of them go back to the former name on a server, for a while."""
+    PERIOD, SPLAY = 60, 45  # seconds: no job begins in the last of them
+    file = "renames.conf"
+
+    def __init__(self, random, sidecars, folder, n, seconds):
+        super().__init__(random, sidecars)
+        self.folder, self.n = folder, n
+        self.now = {sidecar: [0] * n for sidecar in sidecars}  # which name each task has there
+        self.text = self.texts([0] * n)
+        self.moves = []  # (when, sidecar, task, name)
+        for i in range(n):
+            at = now() + seconds * (i + 0.5) / (n + 1)
+            for sidecar in random.sample(sidecars, len(sidecars)):
+                at += random.uniform(1, seconds / (n + 1) / len(sidecars))
+                self.moves.append((at, sidecar, i, 1))
+                if random.random() < 0.3:
+                    self.moves += [(at + 5, sidecar, i, 0), (at + random.uniform(10, 40), sidecar, i, 1)]
+        self.moves.sort(key=lambda move: move[0])
+        self.done = 0
+
+    @staticmethod
+    def name(task, which):
+        return f"renamed-{task}-{'ba'[which]}"
+
+    def names(self, which):
+        return [self.name(i, which) for i in range(self.n)]
+
+    def texts(self, which):
+        return "".join(schedules.task(self.folder, self.name(i, w), self.PERIOD, 0.2, writes=f"renamed-{i}",
+                                      splay=f"{self.SPLAY}s", on_crash="rerun" if i % 2 else "skip",
+                                      **({"renamed_from": self.name(i, 0)} if w else {})) for i, w in enumerate(which))
+
+    def begin(self):
+        while self.moves and (self.moves[0][0] <= now()):
+            _, sidecar, task, which = self.moves.pop(0)
+            self.now[sidecar][task] = which
+            self.write(sidecar)
+            self.done += 1
+
+    def write(self, sidecar):
+        """At once, unless the file is away or broken just now: then it comes back as that."""
+        path, text = sidecar.task_dir / self.file, self.texts(self.now[sidecar])
+        there = path.exists() and path.read_text(encoding="utf-8") == sidecar.wanted.get(self.file, self.text)
+        sidecar.wanted[self.file] = text
+        if there:
+            sidecar.write_file(text, self.file)
+
+    def finish(self):
+        """What is left of it is done at once."""
+        for sidecar in self.sidecars:
+            self.now[sidecar] = [1] * self.n
+            self.write(sidecar)
+        self.moves.clear()
+
+    def judge_ticks(self, zk, until, least):
+        total, again = collections.Counter(), 0
+        for i, name in enumerate(self.names(1)):
+            assert zk.names("runs", self.name(i, 0)) == [], f"{name}: all records have moved"
+            states, n = schedules.judge(self.folder, zk, name, until, self.PERIOD, least, bool(i % 2), f"renamed-{i}")
+            total.update(states)
+            again += n
+        return f"renamed: {self.n} tasks in {self.done} steps, {dict(total)}, {again} begun again"
+
+    def judge(self):
+        return f"renames: {self.done} steps"
 
 
 MEMBER = """exec 9>>{folder}/gang.$ZKLEADER_INDEX
