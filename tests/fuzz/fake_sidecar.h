@@ -147,7 +147,7 @@ ssize_t __wrap_recv(int fd, void *data, size_t len, int flags)
 	return (ssize_t)n;
 }
 
-/* What the client sent has to be whole, good requests. */
+/* Takes what the client has sent, which has to be whole, valid requests. */
 FUZZ void fake_take_requests(void)
 {
 	const uint8_t *data = fake.got.data;
@@ -174,7 +174,7 @@ FUZZ void fake_send(struct buffer *b)
 	buffer_done(b);
 }
 
-/* One piece: a kind, two bytes of length, and that many bytes. */
+/* Plays one piece of the input: a kind, two bytes of length, and that many bytes. */
 FUZZ void fake_act(void)
 {
 	static const char *const methods[] = {"leadership", "membership", "decision", "check"};

@@ -108,7 +108,7 @@ int __wrap_config_load(const char *path, const struct config *running, struct co
 	return 0;
 }
 
-/* One file, as the configuration. */
+/* The task files are a single one, which is read once and copied from then on. */
 size_t __wrap_taskdir_load(const struct config *config, struct task_files *ret_files,
 			   struct problems *problems)
 {

@@ -1,6 +1,7 @@
 /*
- * What the daemon itself uses of libuv, on the simulator's machine (tests/simnode/machine.c): its timers are
- * timers of that machine, work off the loop is done in its next turn, and clients of the socket are in memory.
+ * The part of libuv that the daemon itself uses, on the simulator's machine
+ * (tests/simnode/machine.c): its timers are timers of that machine, work off the loop is done in
+ * its next turn, and clients of the socket are in memory.
  */
 #ifndef TESTS_FUZZ_FAKE_UV_H
 #define TESTS_FUZZ_FAKE_UV_H
@@ -35,7 +36,7 @@ void __wrap_freeaddrinfo(struct addrinfo *list);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_shutdown(int fd, int how);
 
-/* One who talks to the sidecar. */
+/* A client of the sidecar's socket. */
 struct caller {
 	struct ucred cred;
 	uv_stream_t *stream; /* the sidecar's end, NULL: closed by one of the two */
@@ -159,7 +160,7 @@ static void on_working(void *arg)
 	}
 }
 
-/* What was written while a peer did not read goes out once it does. */
+/* Sends what was written while the peer did not read, once it reads again. */
 static void peer_written(struct caller *p)
 {
 	uv_write_t *write = p->write;
@@ -313,7 +314,7 @@ int uv_loop_alive(const uv_loop_t *l)
 	return 0;
 }
 
-/* Of turn.c, which measures turns: here none takes any time. */
+/* Stubs for turn.c, which measures turns: here no turn takes any time. */
 int uv_prepare_init(uv_loop_t *l, uv_prepare_t *prepare)
 {
 	prepare->loop = l;

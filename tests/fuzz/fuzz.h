@@ -1,4 +1,7 @@
-/* What the fuzz targets share: checks that stay in, and a feed of values from the input's bytes. */
+/*
+ * Helpers of all fuzz targets: checks that are always compiled in, and a feed of values from the
+ * input's bytes.
+ */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 

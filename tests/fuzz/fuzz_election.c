@@ -25,7 +25,7 @@ struct request {
 	int32_t version;
 };
 
-/* What comes to us, in the order in which the server sent it. */
+/* A message on its way to us; the inbox has them in the order in which the server sent them. */
 struct delivery {
 	bool is_watch;
 	enum election_watch watch;
@@ -148,7 +148,7 @@ static void take_actions(struct world *w, const struct election_actions *a)
 	}
 }
 
-/* What is believed without anything on its way, and with a watch, is what is there. */
+/* With nothing on its way, and a watch set, the election has to believe what is there. */
 static void check_beliefs(struct world *w)
 {
 	const struct election *e = &w->e;
@@ -258,7 +258,7 @@ static void answer(struct world *w, const struct delivery *d)
 	give(w, &event);
 }
 
-/* What the fleet says of the node's owner: sometimes it has not been read yet who that is. */
+/* Adds what the fleet knows of the node's owner: sometimes it has not read yet who that is. */
 static void take_owner(const struct world *w, struct election_event *event)
 {
 	if (w->owner < OTHER)
@@ -457,7 +457,7 @@ static void act(struct world *w, struct feed *f)
 		break;
 	case 6: expire_there(w); break;
 	case 7:
-		/* Of itself only where it is not connected. */
+		/* While connected, only a session that the server has ended expires here. */
 		if (!w->alive || !w->up)
 			expire_here(w);
 		break;

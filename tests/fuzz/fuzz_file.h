@@ -83,7 +83,7 @@ int __wrap_close(int fd)
 	return 0;
 }
 
-/* One group, instead of the system's files. */
+/* Replaces the system's groups: "staff" alone exists. */
 int __wrap_getgrnam_r(const char *name, struct group *group, char *buffer, size_t size,
 		      struct group **ret)
 {

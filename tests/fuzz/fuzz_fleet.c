@@ -88,7 +88,7 @@ static void add(struct fleet *f, const struct draft *d)
 	m->drained = d->drained;
 }
 
-/* What has been decided is set anew whenever the members or the tasks are others. */
+/* Sets all decisions anew, as is done whenever members or tasks have changed. */
 static void decide(struct fleet *f, const struct draft *drafts, size_t n)
 {
 	fleet_clear_decisions(f);
@@ -214,7 +214,7 @@ static const char *best_of(const struct draft *drafts, size_t n, const struct co
 
 /* --- what the fleets say ------------------------------------------------------------------------ */
 
-/* What a fleet says about a contest. */
+/* A fleet's answers about a contest. */
 struct opinion {
 	struct ranked ranking[WORKERS_MAX];
 	struct standing standings[WORKERS_MAX]; /* of those in the ranking */
@@ -231,7 +231,10 @@ static void ask(const struct fleet *f, const struct contest *c, size_t index, st
 				fleet_stand(f, c, index, o->ranking[i].member->worker->id);
 }
 
-/* One fleet agrees with itself: the ranking begins with the best, and everybody knows its place. */
+/*
+ * A fleet has to agree with itself: its ranking begins with the best, and each worker knows its
+ * place.
+ */
 static void check_alone(const struct opinion *o)
 {
 	size_t candidates = 0;
@@ -302,7 +305,10 @@ static void check_stands(const struct standing *s, const struct standing *t)
 	FUZZ_CHECK(s->self_candidate == t->self_candidate && s->best_is_newer == t->best_is_newer);
 }
 
-/* Who only looks at who goes and comes back says the same as who looks at the whole fleet. */
+/*
+ * A tally, which looks only at members that leave and come back, has to say the same as a look at
+ * the whole fleet.
+ */
 static void check_tally(struct fleet *f, const struct draft *drafts, size_t n,
 			const struct contest *c, size_t index, size_t own)
 {

@@ -143,7 +143,10 @@ static bool is_call(const msgpack_object *method, const msgpack_object *params)
 	       params->type == MSGPACK_OBJECT_ARRAY;
 }
 
-/* What the interface says a message is, said once more in terms of msgpack-c. */
+/*
+ * Whether the object is a message as the interface defines it, said once more in terms of
+ * msgpack-c.
+ */
 static bool is_rpc(const msgpack_object *o)
 {
 	const msgpack_object *e = o->type == MSGPACK_OBJECT_ARRAY ? o->via.array.ptr : NULL;

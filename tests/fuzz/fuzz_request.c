@@ -56,7 +56,7 @@ static const struct znode *znode(const char *path)
 	return tree_get(&servers[0].tree, path_intern(path));
 }
 
-/* What others do, whose sessions are there for ever. */
+/* Writes a node as another client would; sessions of other clients never end. */
 static void write_node(enum store_op_type type, const char *path, const void *data, size_t len,
 		       int64_t session)
 {
@@ -108,7 +108,9 @@ static void add_worker(const char *id, const char *version, const char *const *t
 	worker_free(w);
 }
 
-/* One as old as we are that could lead all, and a newer one that leads one of them. */
+/*
+ * Adds a worker of our version that could lead all tasks, and a newer one that leads one of them.
+ */
 static void make_fleet(void)
 {
 	static const char *const folders[] = {"/myapps", "/myapps/workers", "/myapps/leaders",
@@ -151,7 +153,7 @@ static void touch_node(struct feed *f)
 
 /* --- clients --------------------------------------------------------------------------------------- */
 
-/* What a client has asked, and what it must hear. */
+/* A client's questions, and what it must be told. */
 static struct client_state {
 	struct buffer said; /* of what it has sent, the part that is no whole frame */
 	struct question {
@@ -262,7 +264,7 @@ static void take_response(struct client_state *c, const struct rpc_message *m, b
 		c->told = true;
 		return;
 	}
-	/* Where a number was used twice, whichever was meant. */
+	/* If a number was used twice, the answer may be to either question. */
 	for (size_t j = i + 1; j < c->n; j++)
 		c->asked[i].waits &= c->asked[j].msgid != m->msgid;
 	if (c->asked[i].check && !m->failed && !late)
@@ -314,7 +316,7 @@ static void call(size_t i, struct feed *f)
 
 /* --- the story ------------------------------------------------------------------------------------- */
 
-/* Who was refused has been told why, and is closed, unless it does not read. */
+/* A client that was refused has been told why and is closed, unless it does not read. */
 static void settle(void)
 {
 	pass(SETTLE_US);
@@ -452,7 +454,7 @@ int uv_run(uv_loop_t *l, uv_run_mode mode)
 	return 0;
 }
 
-/* One server, near, with clocks that are right; the same for each input. */
+/* Sets up a server, near, with clocks that are right: the same for each input. */
 static void begin_world(void)
 {
 	memset(&sim, 0, sizeof(sim));

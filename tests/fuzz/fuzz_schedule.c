@@ -10,7 +10,9 @@
 
 #define INSTANTS 5
 
-/* What zone_next_change() says is the first change, and the last second before has the offset still. */
+/*
+ * The offset has to change first where zone_next_change() says, and hold until the second before.
+ */
 static void check_zone(const struct zone *z, int64_t at)
 {
 	int64_t next, middle;

@@ -1,7 +1,7 @@
 /*
- * What comes to zkleader-web from a browser, a line each: Host, Cookie, Authorization and the path;
- * and behind them, as JSON, what its pages are made of. Only who knows the token is let in, only
- * loopback's names and its own are answered, and no text of the fleet becomes a tag of the page.
+ * Input from a browser to zkleader-web, a line each: Host, Cookie, Authorization and the path; and
+ * behind them, as JSON, the data of its pages. Only a request with the token is let in, only the
+ * names of loopback and its own are answered, and no text of the fleet becomes a tag of the page.
  */
 #include "fuzz.h"
 
