@@ -1,4 +1,4 @@
-"""What the nets share: the flags of the Makefile's variants, and test programs judged by their reports.
+"""Common to the nets: the flags of the Makefile's variants, and test programs judged by their reports.
 
 A report of LeakSanitizer or valgrind is made when a test has ended, and may leave the exit code 0. So all
 of them write their reports to files, and a program has passed if tests of it ran, all of them passed, and
@@ -58,7 +58,7 @@ def unit_programs(variant):
 
 
 def reports_in(folder):
-    """What the reports say, shortened: {file name: first telling lines}."""
+    """The text of the reports, shortened: {file name: first telling lines}."""
     found = {}
     for file in sorted(folder.iterdir()):
         text = file.read_text(encoding="utf-8", errors="replace").strip()

@@ -27,7 +27,7 @@
 #define SKIPPED	 77
 #define JOBS_MAX 64
 
-/* Where the macros Test and TestSuite put theirs; there need be no suites. */
+/* Sections into which the macros Test and TestSuite put their structs; there need be no suites. */
 extern struct criterion_test *__start_cr_tst[], *__stop_cr_tst[];
 extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
 extern struct criterion_suite *__stop_cr_sts[] __attribute__((weak));

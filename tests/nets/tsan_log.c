@@ -22,7 +22,7 @@ static void *write_lines(void *arg)
 	return NULL;
 }
 
-/* What the threads write to standard error comes out of this pipe. */
+/* Reads from this pipe what the threads write to standard error. */
 static void *read_lines(void *arg)
 {
 	FILE *in = fdopen(*(int *)arg, "r");

@@ -81,7 +81,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 
 	c->answered++;
 	c->ok += reply->code == STORE_OK;
-	/* What came with it is the loop's to read. */
+	/* The names in the reply are read too: they belong to the loop by now. */
 	for (size_t i = 0; i < reply->n_names; i++)
 		c->ok += reply->names[i][0] == '\0';
 	/* Half of the handles end with requests on their way. */
@@ -148,7 +148,7 @@ static void start(struct client *c)
 		exit(1);
 	open_handles++;
 	uv_timer_start(&c->life, on_life, LIFE_MS, 0);
-	/* Of the one without a server every request is answered too. */
+	/* A handle without a server answers each of its requests as well. */
 	if (c->rounds % 3 == 0)
 		ask(c, 0);
 }
