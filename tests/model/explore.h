@@ -15,7 +15,7 @@ struct explore {
 	void (*init)(void *state);
 	/* Lets event number i happen to the state; false: it is not possible there. */
 	bool (*apply)(void *state, unsigned event);
-	/* What is wrong with the state, NULL; may use the state up. */
+	/* Says what is wrong with the state, NULL: nothing. May use the state up. */
 	const char *(*check)(void *state);
 	size_t (*pack)(const void *state, uint8_t *bytes);
 	const char *(*event_name)(unsigned event);

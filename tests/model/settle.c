@@ -1,4 +1,6 @@
-/* What must become of every state when nothing more goes wrong, and how a state is told from others. */
+/*
+ * The end that every state must come to when nothing more goes wrong, and how states are compared.
+ */
 #include <assert.h>
 #include <string.h>
 
@@ -139,7 +141,7 @@ void pack_token(struct packer *p, int64_t token)
 	p->bytes[p->n++] = token ? (uint8_t)(i + 1) : 0;
 }
 
-/* What is over is over, however long ago. */
+/* The time until then: 0 for all times that have passed, however long ago. */
 static int64_t ahead(int64_t at, int64_t now)
 {
 	return at > now ? at - now : 0;

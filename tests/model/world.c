@@ -60,8 +60,9 @@ static void ask(struct world *w, struct request request)
 }
 
 /*
- * Where another gives up what it should keep, or did not keep what it was given, hosts may disagree
- * about who is best: who leads then keeps the task for a while. `before` is the token of earlier.
+ * Notes until when the task must be kept: hosts may disagree about who is best if another worker
+ * gave up what it should keep, or did not keep what it was given. The next leader then keeps the
+ * task for a while. `before` is the previous token.
  */
 static void note_leadership(struct world *w, int64_t before)
 {
@@ -238,7 +239,10 @@ static void serve(struct world *w, bool registered)
 	send_in(w, in);
 }
 
-/* What was not served by now never will be: the session has moved on. */
+/*
+ * Drops all that is on its way: what the server has not served by now it never will, as the session
+ * has moved on.
+ */
 static void lose_connection(struct world *w)
 {
 	w->connected = false;
@@ -371,8 +375,8 @@ static void give_config(struct world *w)
 }
 
 /*
- * What the election believes is either so, or something that tells it otherwise is on its way:
- * else a leader would go on renewing its lease, or a follower would wait for ever.
+ * The election's belief has to be right, or its correction on the way: else a leader would go on
+ * renewing its lease, or a follower would wait for ever.
  */
 static void check_belief(struct world *w)
 {

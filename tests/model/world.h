@@ -1,5 +1,5 @@
 /*
- * One election and all of the world that it can notice: the leader node as it really is, the
+ * The world of one election, with all that it can notice: the leader node as it really is, the
  * connection with what is on its way in either direction, one other worker, and operators' hands.
  */
 #ifndef TESTS_MODEL_WORLD_H
@@ -26,7 +26,7 @@ struct request {
 	int32_t version;
 };
 
-/* What lies in the connection for the election: ELECTION_UP, WATCH, NODE, CLAIMED or RELEASED. */
+/* A message on its way to the election: ELECTION_UP, WATCH, NODE, CLAIMED or RELEASED. */
 struct incoming {
 	enum election_event_type type;
 	enum election_watch watch;
