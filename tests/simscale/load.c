@@ -85,7 +85,10 @@ static size_t reply_bytes(const struct reply *r)
 	return bytes;
 }
 
-/* What is sent is sent in turn; commits wait for the writes that their leader has to make. */
+/*
+ * Delays a message: a server sends them in turn, and commits wait for the writes that their leader
+ * has to make.
+ */
 static int64_t on_sent(unsigned server, const struct message *m)
 {
 	int64_t *busy = &busy_until[server];

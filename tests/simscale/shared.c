@@ -41,7 +41,7 @@ static size_t slot_of_worker(const struct worker *w)
 	return ((uintptr_t)w >> 6) % SLOTS;
 }
 
-/* Where that worker is in the chain of its slot; where it is none of these, the chain's end. */
+/* The link to that worker in the chain of its slot, or the chain's end if it is not in it. */
 static struct shared **find(const struct worker *w)
 {
 	struct shared **at = &by_worker[slot_of_worker(w)];
