@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 ENOUGH = 0.95
-# What it is about: not the machine, nor what others take for the same work.
+# Rows that are left out: they measure the machine, or what others take for the same work.
 LEFT_OUT = ("echo_", "spawn_true", "spawn_test", "spawn_flock", "spawn_socat", "spawn_curl", "spawn_etcdctl",
             "spawn_kazoo", "spawn_zkcli")
 

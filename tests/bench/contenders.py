@@ -1,5 +1,5 @@
-"""Who holds elections: zkleader, Curator's two recipes, kazoo. Each starts workers that can be asked
-how many tasks they lead, and since when."""
+"""Contenders that hold elections: zkleader, Curator's two recipes, kazoo. Each starts workers that can be asked how
+many tasks they lead, and since when."""
 import itertools
 import os
 import pathlib
@@ -24,7 +24,7 @@ CLASSES = [JARS / f"{n}.jar" for n in (
 
 
 class Process:
-    """What any worker is to the system."""
+    """A worker of any contender, as the system sees it."""
 
     def memory_mib(self):
         return resident_bytes(self.process.pid) / 2**20

@@ -1,5 +1,5 @@
 /*
- * What the draft does, measured (docs/ELECTION.md has the figures):
+ * Measures the draft (docs/ELECTION.md has the figures):
  *
  *   draft          all numbers of items up to 40 on up to 20 workers, and 256 items on 1,000 workers:
  *                  balance, moves on a join and a leave against (1 + ln W) N / W, processor time
@@ -191,7 +191,7 @@ int main(void)
 		run(DRAFT_ITEMS_MAX, 1000, owners);
 	printf("N = %d, W = 1000: %.2f ms of processor a draft\n", DRAFT_ITEMS_MAX,
 	       (cpu_ms() - start) / REPEATS);
-	/* What is promised; times are told, and not judged. */
+	/* Promises are judged; times are only printed. */
 	bool good = small.worst_spread <= 1 && big.worst_spread <= 1 && small.share <= 1 &&
 		    big.share <= 1 && fleet.still >= fleet.joins * 9 / 10;
 	printf("%s\n",

@@ -127,7 +127,7 @@ def life(fleet, n_workers=3):
 
 
 class Subscriber:
-    """One who hears of all that a worker's sidecar tells, and reads it."""
+    """A subscriber to all that a worker's sidecar tells, which it reads."""
 
     def __init__(self, worker, *params):
         while not worker.sidecar.socket.exists():

@@ -1,4 +1,4 @@
-"""What `zkleader run` costs, and how evenly tasks spread: sidecars at work beside the race."""
+"""The cost of `zkleader run`, and how evenly tasks spread: sidecars at work beside the race."""
 import math
 import os
 import statistics
@@ -53,7 +53,8 @@ def lateness(leader, other, name, folder):
 
 
 def job_costs(report, folder, server, runs):
-    """What `zkleader run` adds to a job on the leader; and how soon after the claim who does not lead returns."""
+    """The time that `zkleader run` adds to a job on the leader, and how soon after the claim another host's run
+    returns."""
     names = [f"tick-{i:02d}" for i in range(JOBS)]
     tree, tasks = Tree(server), [task_text(name, tick="1s") for name in names]
     leader, other = (Sidecar(folder / f"v{version}", f"v{version}", tree, version, tasks, log_level="error",
@@ -71,7 +72,7 @@ def job_costs(report, folder, server, runs):
 
 
 def idle(report, folder, server, n_tasks, seconds):
-    """What a sidecar that leads all takes while nothing happens."""
+    """The cost of a sidecar that leads all tasks while nothing happens."""
     fleet = Zkleader(folder, server, n_tasks, session_timeout="10s")
     worker = fleet.start(0)
     try:

@@ -1,4 +1,4 @@
-"""What partitions cost ZooKeeper beside as many tasks: a worker joins, nothing happens, a tick comes."""
+"""The cost of partitions for ZooKeeper beside as many tasks: a worker joins, nothing happens, a tick comes."""
 import subprocess
 import time
 
@@ -22,7 +22,7 @@ class Fleet:
         self.sidecars = []
 
     def start(self, n):
-        """So many more; until all is led, and nothing has moved for a while."""
+        """Starts n more, and waits until all is led and nothing has moved for a while."""
         for _ in range(n):
             name = f"n{len(self.sidecars)}"
             self.sidecars.append(Sidecar(self.folder / name, name, self.tree, "1.0", self.tasks, log_level="error",

@@ -1,4 +1,4 @@
-"""What one question costs: a process that asks it, a round trip on a connection, the latest answer."""
+"""The cost of one question: a process that asks it, a round trip on a connection, the latest answer."""
 import json
 import os
 import pathlib
@@ -42,7 +42,7 @@ class Echo:
 
 
 class Etcd:
-    """One server with one key, if it is installed."""
+    """An etcd server with one key, if it is installed."""
 
     def __init__(self, folder):
         self.process = None

@@ -1,4 +1,4 @@
-"""What jobs of queues cost: sidecars and runners at work, beside RQ with Redis where they do the same."""
+"""The cost of queues' jobs: sidecars and runners at work, beside RQ with Redis where they do the same."""
 import os
 import pathlib
 import resource
@@ -47,7 +47,7 @@ class Site:
         return next(s for s in self.sidecars if s.leads(name))
 
     def settled_leader(self, name="q"):
-        """Who leads it, and goes on doing so: not who led it before all had joined."""
+        """The leader that lasts: not the one from before all had joined."""
         def settled():
             leader = self.leader(name)
             time.sleep(1)
@@ -194,7 +194,7 @@ def margins(report, folder, server, n):
 
 
 def waiting(report, folder, server, n, seconds):
-    """What jobs that wait cost their leader, and one who does not lead."""
+    """The cost of waiting jobs for their leader, and for a node that does not lead."""
     site = Site(folder / "waiting", server, slots=1, rate="1/30d", command=TRUE)
     try:
         leader = site.settled_leader()

@@ -56,7 +56,7 @@ def _first_line(*command):
 
 
 def machine():
-    """What the figures depend on; not its name."""
+    """The properties of the machine that the figures depend on; not its name."""
     cpu = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
            if line.startswith("model name")]
     memory = int(pathlib.Path("/proc/meminfo").read_text().split()[1])

@@ -1,4 +1,4 @@
-"""What RQ's workers do: a process for each job, as a queue of zkleader has."""
+"""Work for RQ's workers: a process for each job, as a queue of zkleader has."""
 import subprocess
 import time
 

@@ -33,7 +33,7 @@ class Site:
         return {tick: msgpack.unpackb(self.tree.get("runs", task, tick)[0]) for tick in self.tree.names("runs", task)}
 
     def late_ms(self, task):
-        """Of its runs: by how much they began behind their instants, by what they wrote."""
+        """By how much the task's runs began behind their instants, by what they wrote."""
         found = []
         for tick, record in sorted(self.records(task).items()):
             if record["state"] == "ok":

@@ -1,4 +1,4 @@
-"""What watching costs: a scrape of all metrics, and the checks of others meanwhile."""
+"""The cost of watching: a scrape of all metrics, and the checks of others meanwhile."""
 import pathlib
 import subprocess
 import threading
