@@ -5,7 +5,7 @@
 #include "server.h"
 #include "site.h"
 
-/* What is read now is read by this judge, and not by a node. */
+/* True while this judge, and not a node, reads a record. */
 extern bool alerts_judging;
 /* Behind recipes_reset(). */
 void alerts_reset(void);

@@ -82,7 +82,7 @@ static void fail_all(struct lib *l)
 	}
 }
 
-/* What was sent may still arrive after the socket was closed. */
+/* Closes the connection; what was sent before may still arrive. */
 static void drop_connection(struct lib *l, bool tell)
 {
 	struct connection *c = l->connection;

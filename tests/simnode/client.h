@@ -43,7 +43,7 @@ struct item {
 
 typedef void (*item_fn)(void *arg, const struct item *item);
 
-/* What is to happen to the next write. */
+/* The fate of the next write. */
 enum doom { DOOM_NONE, DOOM_REQUEST, DOOM_ANSWER };
 
 struct lib {

@@ -8,7 +8,7 @@
 
 static int64_t last_tick[HOSTS_MAX];
 
-/* What a crontab has: a line for each task, or one for whatever partitions are led there. */
+/* Asks as a crontab does: a line for each task, or one for whatever partitions are led there. */
 static void ask_all(struct site *s, int64_t wall_ms)
 {
 	if (sim.options.partitions && random_chance(ANY_PER_MILLE)) {

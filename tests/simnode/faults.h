@@ -1,6 +1,7 @@
 /*
- * What can happen to the fleet: one fault at a time, each healed by itself after a while. A file for each
- * place where it happens: the network, the servers, the sidecars, and people who change znodes by hand.
+ * Faults of the fleet: one at a time, each healed by itself after a while. There is a file for each
+ * place where they happen: the network, the servers, the sidecars, and people who change znodes by
+ * hand.
  */
 #ifndef TESTS_SIMNODE_FAULTS_H
 #define TESTS_SIMNODE_FAULTS_H
@@ -13,19 +14,19 @@ bool faults_servers(enum fault what);
 bool faults_sites(enum fault what);
 bool faults_hands(enum fault what);
 
-/* Of the present storm: what is to heal later belongs to the one it was made in. */
+/* The number of the present storm; a fault is healed only within the storm that it was made in. */
 extern uint64_t fault_era;
 
 /* From a moment to well over a session timeout, in microseconds. */
 int64_t fault_time(void);
 /* A site at random that is running, or not; NULL: there is none. */
 struct site *fault_site(bool running);
-/* One that leads something, as a rule: there a fault may hurt; NULL. */
+/* A site that leads something, as a rule, as there a fault may hurt; NULL: none. */
 struct site *fault_victim(void);
 bool fault_listens(const struct site *s);
 /* Its session's library, NULL. */
 struct lib *fault_lib(const struct site *s);
-/* One of the servers, more often than not their leader. */
+/* A server, more often than not the leader. */
 unsigned fault_server(void);
 
 /* faults_net.c */

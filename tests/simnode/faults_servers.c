@@ -125,7 +125,9 @@ static bool crash_ensemble(bool wipe)
 
 	if (ensemble_down)
 		return false;
-	/* Who loses all sessions must stay away until nobody can think that his still lives. */
+	/*
+	 * Servers that lose all sessions stay away until no client can believe that its own lives.
+	 */
 	if (wipe)
 		down += 2 * sim.timeout_ms * MS + SECOND;
 	TRACE("all servers stop for %.3f s", (double)down / 1e6);

@@ -1,4 +1,4 @@
-/* What happens to sidecars, their machines and what they are told. */
+/* Faults of sidecars, of their machines, and of what they are told. */
 #include "faults.h"
 
 #include "oracle.h"
@@ -44,7 +44,7 @@ static bool change_queues(struct site *s)
 	return true;
 }
 
-/* What its files say is another thing once it is started again, while its session may live on. */
+/* Changes the site's files for its next start; its session may live on meanwhile. */
 static void change_files(struct site *s)
 {
 	if (!sim.options.queues || random_chance(700))
@@ -55,7 +55,7 @@ static void change_files(struct site *s)
 		site_rename(s);
 }
 
-/* It is told to stop before all guards of the process before have come back. */
+/* Stops the site before all guards of its previous process have come back. */
 static void on_leave(void *arg, uint64_t number)
 {
 	struct site *s = arg;
@@ -77,7 +77,10 @@ static void on_restart(void *arg, uint64_t number)
 		event_at(sim.now + random_exp(100 * MS), on_leave, s, fault_era);
 }
 
-/* It has promised what it can, and its files are others at its next start, a moment later. */
+/*
+ * Has the site promise what it can, and kills it: its next start, a moment later, finds other
+ * files.
+ */
 static void on_other_files(void *arg, uint64_t number)
 {
 	struct site *s = arg;
@@ -273,7 +276,7 @@ void sites_heal(void)
 			s->machine->wall_ms = 0;
 		any |= s->running && !s->stopping;
 	}
-	/* Who was stopped when the configuration changed reads it now. */
+	/* Sites that were paused when the configuration changed read it now. */
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		sites[i].queues = UINT64_MAX;
 		if (!sites[i].running || sites[i].stopping)

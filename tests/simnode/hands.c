@@ -89,7 +89,7 @@ static bool hand_leader(enum fault what)
 		event_at(sim.now + fault_time(), on_hand_back, NULL, x->ops[0].path);
 	}
 	if (what != FAULT_HAND_SET) {
-		/* Where it hurts: the leader does not hear of it. */
+		/* The fault hurts most while the leader does not hear of it. */
 		if (leader >= 0 && random_chance(500) && !sites[leader].machine->inbox.paused)
 			pause_site(&sites[leader], false, fault_time());
 		oracle_hand(task);
@@ -98,8 +98,8 @@ static bool hand_leader(enum fault what)
 }
 
 /*
- * Who saw a decision while its own clock was another day's ends it as late: people take it back. When a pause has
- * ended is no decision of theirs.
+ * Takes decisions back as people would: a site that saw one while its own clock was days off would
+ * end it as late. The record of a pause's end is no such decision.
  */
 static void on_decisions_back(void *arg, uint64_t number)
 {

@@ -86,7 +86,7 @@ bool hostages_begin(void)
 		return false;
 	owner = (unsigned)leader;
 	const struct session *session = &sites[owner].node.session;
-	/* One of another timeout than all others have would end sooner, or later. */
+	/* A session with another timeout than all others would end sooner or later than they do. */
 	if (!session_is_up(session) || session->granted_ms != sim.timeout_ms ||
 	    sites[owner].stopping)
 		return false;

@@ -6,7 +6,7 @@
 
 /* In quiet times; false: nobody can be made one now. */
 bool hostages_begin(void);
-/* One is held: nothing else happens meanwhile. */
+/* Whether a hostage is held: nothing else happens meanwhile. */
 bool hostages_waiting(void);
 
 #endif

@@ -39,7 +39,9 @@ static int64_t now_ms(const struct job *j)
 	return host_now_ms(machine_host(&machines[j->site]));
 }
 
-/* So also on a machine that is suspended: it is killed before it does anything. */
+/*
+ * The deadline counts on a suspended machine too: there the job is killed before it does anything.
+ */
 bool job_is_alive(const struct job *j)
 {
 	return j->phase == JOB_RUNNING && now_ms(j) < j->deadline_ms;
@@ -50,7 +52,7 @@ bool job_is_done(const struct job *j)
 	return j->ok && !j->timed_out && j->status == 0;
 }
 
-/* One in three exits 0 on the signal that ends it: that says nothing. */
+/* Every third job exits 0 on the signal that ends it: that status says nothing. */
 static int ended_status(const struct job *j)
 {
 	return j->serial % 3 == 0 ? 0 : 143;
@@ -198,7 +200,7 @@ static void on_renew(void *arg, uint64_t serial)
 	machine_wake(s->machine, 0);
 }
 
-/* It begins with what is left then, not with what was left when it was claimed. */
+/* The job begins with what is left of its lease then, not with what was left at its claim. */
 static void on_claimed(void *arg, uint64_t serial)
 {
 	struct job *j = arg;
@@ -383,7 +385,7 @@ static bool claim(struct job *j)
 	return true;
 }
 
-/* Who asks is killed, and its sidecar hears that. */
+/* Kills the caller while it asks, and its sidecar hears of that. */
 static void on_caller_dies(void *arg, uint64_t serial)
 {
 	struct job *j = arg;

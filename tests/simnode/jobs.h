@@ -13,7 +13,7 @@ void crontabs_reset(void);
 void jobs_done(void);
 /* For the task's tick at that time; TASKS_MAX: of any partition, ran of which the same call has got before. */
 void jobs_ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran);
-/* What the site's sidecar offers. */
+/* Begins a job that the site's sidecar offers. */
 void jobs_due(struct site *s, unsigned task, const struct schedule_due *due);
 /* Whether that has been begun, or is being asked for. */
 bool jobs_has(const struct site *s, unsigned task, const struct schedule_due *due);

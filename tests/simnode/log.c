@@ -1,4 +1,4 @@
-/* What nodes log goes to the trace, if there is one; and what the whole fleet looks like. */
+/* The log of nodes, which goes to the trace if there is one; and an overview of the whole fleet. */
 #include <stdio.h>
 
 #include "base/log/log.h"

@@ -37,7 +37,7 @@ int64_t machine_when(const struct machine *m, int64_t boot_ms)
 	return clock_when(&m->clock, boot_ms * MS);
 }
 
-/* What timers count. */
+/* The time that timers count, which stands still while the machine is suspended. */
 static int64_t awake_us(const struct machine *m)
 {
 	return machine_us(m) - m->suspended_us;

@@ -60,7 +60,7 @@ struct machine *machine_of(const struct host *h);
 /* store.c: what the library has brought. */
 void stores_take(struct machine *m);
 bool stores_wait(const struct machine *m);
-/* What is still being closed: the process has gone. */
+/* Drops stores that are still being closed, as the process has gone. */
 void stores_end(struct machine *m);
 /* lookup.c: likewise what is being looked up. */
 void lookups_end(struct machine *m);

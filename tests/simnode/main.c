@@ -251,7 +251,7 @@ static void work(const struct plan *plan, unsigned job, struct figures *of_jobs)
 	}
 }
 
-/* Of this process and of those that it has waited for. */
+/* Seconds of processor time of this process and of those that it has waited for. */
 static double processor_time(void)
 {
 	struct rusage self, children;

@@ -170,7 +170,7 @@ static bool link_holds(struct link *l, struct message *m)
 	return true;
 }
 
-/* What was kept arrives now, before all that is on its way. */
+/* Messages that the link has kept arrive now, before all that are on their way. */
 static void link_heal(struct link *l, event_fn fn)
 {
 	struct message *kept = l->head;
@@ -334,7 +334,7 @@ static void on_awake(void *arg, uint64_t wakes)
 	}
 }
 
-/* What was queued comes first, in its order, at one moment. */
+/* Queued messages come first, in their order, at one moment. */
 void inbox_resume(struct inbox *in)
 {
 	in->paused = false;

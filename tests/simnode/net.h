@@ -1,4 +1,4 @@
-/* What goes between clients and servers, and between servers: in order on each link, unless it is lost. */
+/* Messages between clients and servers, and between servers: in order on each link, unless lost. */
 #ifndef TESTS_SIMNODE_NET_H
 #define TESTS_SIMNODE_NET_H
 
@@ -153,7 +153,7 @@ void net_cut_servers(unsigned a, unsigned b);
 void net_heal_servers(unsigned a, unsigned b);
 bool net_servers_linked(unsigned a, unsigned b);
 
-/* What a process that is stopped finds when it goes on. */
+/* Messages for a process that is stopped, which it finds when it goes on. */
 struct inbox {
 	bool paused, waking;
 	int64_t ready_at; /* when it has woken up */

@@ -31,7 +31,7 @@ static uint64_t first_leaders; /* bits of tasks: one leader of them may go untol
 static int64_t last_zxid;
 static void (*next_commit)(const struct transaction *x);
 
-/* What a notifier has been told, and takes at that time. */
+/* Notices that a notifier was told; it takes each of them a little later. */
 static struct told {
 	char id[NAME_ID_MAX + 1];
 	struct site *site;
@@ -130,7 +130,7 @@ static void take_note(const struct op *op)
 		n = find("");
 		if (!n)
 			return;
-		/* It may be told before it is noted. */
+		/* A notice may be told before it is noted. */
 		*n = (struct noted){
 			.since = sim.now, .event = record.event, .taken = was_taken(record.id)};
 		snprintf(n->id, sizeof(n->id), "%s", record.id);

@@ -75,14 +75,14 @@ static void forget_promises(struct said *s)
 }
 
 /*
- * What was answered by a longer session timeout than the servers count with from now on is not held against
- * it: docs/SAFETY.md, as it may never hear of it.
+ * Notes the timeout that a connection was granted. If it is shorter than before, earlier answers
+ * are not held against the site, as it may never hear of that: docs/SAFETY.md.
  */
 static void on_grant(int64_t session, int64_t timeout_ms)
 {
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		struct site *s = &sites[i];
-		/* Who takes a session over has it only once it is connected. */
+		/* A sidecar that takes a session over has it only once it is connected. */
 		bool knows = s->running && s->node.session.id != 0;
 		int64_t own = knows ? s->node.session.id : s->kept.session;
 		if (own != session)
@@ -118,7 +118,10 @@ static void on_propose(const struct transaction *x, const struct tree *before)
 	static const char workers[] = SITE_ROOT "/workers/";
 	const char *pending;
 
-	/* Who comes for a moment may make another's clock the right one for that moment. */
+	/*
+	 * A worker that was there for a moment may have made another's clock the right one
+	 * meanwhile.
+	 */
 	if (sim.options.ticks && x->type == TRANSACTION_CLOSE)
 		truth_now(&pending);
 	splits_propose(x, before);
@@ -234,7 +237,7 @@ static bool gave_anothers(const struct task_oracle *t, int64_t token, unsigned n
 	return false;
 }
 
-/* What `older` said with `token`, which is less than that of `newer`. */
+/* Excuses what `older` said with `token`, which is less than that of `newer`. */
 static bool is_excused(const struct task_oracle *t, unsigned older, int64_t token, unsigned newer)
 {
 	const struct said *s = &t->said[newer];
@@ -326,7 +329,7 @@ static void says_yes(unsigned site, unsigned task, int64_t token, int64_t until)
 	mine->yes.until = until;
 }
 
-/* It says yes no more. */
+/* The site no longer says yes. */
 static void says_no(unsigned site, unsigned task)
 {
 	struct said *mine = &tasks[task].said[site];

@@ -1,4 +1,4 @@
-/* What is promised at every moment, and whether it is kept. */
+/* The promises that hold at every moment, and whether they are kept. */
 #ifndef TESTS_SIMNODE_ORACLE_H
 #define TESTS_SIMNODE_ORACLE_H
 
@@ -16,11 +16,11 @@ void oracle_ask(struct site *s, unsigned task);
 /* The leader node, if there is one, is about to be deleted by hand; likewise a worker node. */
 void oracle_hand(unsigned task);
 void oracle_hand_worker(const struct site *s);
-/* What this site has promised may be broken: its session timeout has shrunk since. */
+/* Whether this site's promises may be broken, as its session timeout has shrunk since. */
 bool oracle_has_shrunk(unsigned site);
 /* All data was lost: tokens begin anew. */
 void oracle_forget(void);
-/* Who may say yes now, -1. */
+/* The site that may say yes now, -1: none. */
 int oracle_leader(unsigned task);
 /* When the site claimed it last, as far as was seen. */
 int64_t oracle_claimed_at(unsigned site, unsigned task);

@@ -20,7 +20,7 @@ static void on_done(void *arg, enum policy_result result)
 	(void)arg, (void)result;
 }
 
-/* One whose socket would take the order. */
+/* A site whose socket would take the order, NULL: none. */
 struct site *order_any_node(void)
 {
 	unsigned first = (unsigned)random_range(0, sim.n_hosts - 1);

@@ -111,7 +111,7 @@ static void lease_until(struct lease *l, int64_t deadline_ms)
 		l->deadline_ms = deadline_ms;
 }
 
-/* One committed write proves what was answered before it. */
+/* A single committed write proves what was answered before it. */
 static void committed_once(struct lease *l, int64_t sent_ms)
 {
 	int64_t slack = l->timeout_ms / 100 + 100, before = sent_ms - l->timeout_ms / 4 - slack;
@@ -151,7 +151,7 @@ void __wrap_lease_moved(struct lease *l, int64_t timeout_ms)
 
 WRAPS(session_confirm);
 
-/* What is read on a new connection counts before a write has proven that the server is not behind. */
+/* Reads on a new connection count before a write has proven that the server is not behind. */
 void __wrap_session_confirm(struct session *s)
 {
 	if (is("early-up") && s->state == SESSION_CONNECTED && s->registration[0]) {
@@ -192,7 +192,7 @@ void __wrap_election_step(struct election *e, const struct election_event *event
 		e->handed_over = true;
 		e->unseen_leader = false;
 	}
-	/* One that was given up is taken for one that was deleted. */
+	/* A leader node that was given up is taken for a deleted one. */
 	if (is("late-claim"))
 		e->handed_over = false;
 }
@@ -203,7 +203,7 @@ bool __wrap_election_leads(const struct election *e)
 	return __real_election_leads(e) || (is("late-release") && e->state == ELECTION_RELEASING);
 }
 
-/* What has come back is yielded again at once. */
+/* A task that has come back is yielded again at once. */
 int64_t __wrap_election_release_time(const struct election *e, struct election_time now,
 				     const char **ret_reason)
 {
@@ -214,7 +214,7 @@ int64_t __wrap_election_release_time(const struct election *e, struct election_t
 	return __real_election_release_time(&other, now, ret_reason);
 }
 
-/* What an answer has promised is forgotten. */
+/* The promise of an answer is forgotten. */
 int64_t __wrap_election_promise(struct election *e, struct election_time now, int64_t lease_ms)
 {
 	int64_t before = e->promised_ms, ms = __real_election_promise(e, now, lease_ms);
@@ -226,7 +226,7 @@ int64_t __wrap_election_promise(struct election *e, struct election_time now, in
 
 WRAPS(inheritance_promised);
 
-/* What the sidecar before has promised is what this one would have. */
+/* The promise of the previous sidecar is taken to be as short as this one's would be. */
 void __wrap_inheritance_promised(struct leaders *l, int64_t until_ms)
 {
 	int64_t own = l->session->taken_over_ms / 4;
@@ -282,14 +282,14 @@ static bool is_queue(const char *path)
 	return name && !strchr(name + strlen("/jobs/"), '/');
 }
 
-/* Of a claim, whether the task is led under its other name. */
+/* Whether this is a claim's proof that the task is not led under its other name; it is left out. */
 static bool unproved(const struct store_op *op)
 {
 	return is("rename-proof") && (op->type == STORE_OP_CREATE || op->type == STORE_OP_DELETE) &&
 	       (strstr(op->path, "/leaders/") || strstr(op->path, "/runs/"));
 }
 
-/* What is under one name of a task is not put under the other. */
+/* Whether this puts a record under the task's other name; it is left out. */
 static bool lost(const struct store_op *op)
 {
 	return is("rename-lost") && op->type == STORE_OP_CREATE && strstr(op->path, "/runs/");
@@ -448,7 +448,7 @@ int64_t __wrap_clocks_latest_ms(const struct clocks *c)
 	return is("claims-ahead") ? INT64_MAX : __real_clocks_latest_ms(c);
 }
 
-/* What is decided about one of two machines with one name is about both. */
+/* A decision about one of two machines with the same name is about both. */
 const struct policy_item *__wrap_policy_find_node(const struct policy *p, enum policy_kind kind,
 						  const char *task, const char *node,
 						  const char *machine)
@@ -467,7 +467,7 @@ bool __wrap_registry_settled(const struct registry *r)
 	return __real_registry_settled(r) || is("roster-blind");
 }
 
-/* What was read of the time without a good run is not understood. */
+/* The record of the time without a good run is not understood. */
 WRAPS(record_parse_seen);
 
 int __wrap_record_parse_seen(const void *data, size_t len, struct seen_record *ret_seen,
@@ -499,7 +499,7 @@ void __wrap_notices_takeover(struct notices *n)
 
 WRAPS(draft_successors);
 
-/* Who is drafted once another has left does not look at the leader node before. */
+/* The successor in a draft does not look at the leader node before the other has left. */
 void __wrap_draft_successors(const struct draft *d, const size_t *owners, size_t *ret_successors)
 {
 	__real_draft_successors(d, owners, ret_successors);
@@ -566,12 +566,12 @@ size_t __wrap_leftovers_going(const struct leftovers *l)
 	return is("stop-blind") ? 0 : __real_leftovers_going(l);
 }
 
-/* One whose making was not answered is not looked for. */
+/* A lock node is not looked for if its making was not answered. */
 void __wrap_lock_decide(struct lock *l)
 {
 	bool lost = l->seen.making && l->seen.cut;
 
-	/* What those have left that have gone is taken for theirs. */
+	/* Leftover nodes of lockers that have gone are taken for live ones. */
 	if (is("lock-left") && l->need == LOCK_ENTER)
 		l->seen.others = true;
 	__real_lock_decide(l);
@@ -579,7 +579,7 @@ void __wrap_lock_decide(struct lock *l)
 		l->maybe = false;
 }
 
-/* Who came first is served last. */
+/* A locker that came first is served last. */
 bool __wrap_lock_name_is_before(const struct lock_name *a, const struct lock_name *b)
 {
 	return is("lock-order") ? a->number > b->number : __real_lock_name_is_before(a, b);
@@ -638,10 +638,10 @@ enum run_action __wrap_run_next(struct run_state *r, const struct run_sight *sig
 		other.busy = other.dying = false;
 	if (is("early-take-over"))
 		other.runner_lives = false;
-	/* What was offered once is begun whenever it is asked for. */
+	/* A tick that was offered once is begun whenever it is asked for. */
 	if (is("due-ever") && r->scheduled > 0)
 		other.offered = true;
-	/* Who leads claims nothing; or takes no lost run over. */
+	/* A leader claims nothing, or takes no lost run over. */
 	if (is("lazy-claim") || (is("no-rerun") && r->there))
 		other.leads = false;
 	return __real_run_next(r, &other);
@@ -727,7 +727,7 @@ int64_t __wrap_skew_jobs(const struct skew_clock *clocks, size_t n, int64_t tole
 	return is("job-clock") ? 0 : __real_skew_jobs(clocks, n, tolerance_ms);
 }
 
-/* What is given of a queue that comes while the session is up is not listed. */
+/* Jobs that are given for a queue that was configured while the session is up are not listed. */
 void __wrap_queues_configured(struct queues *q)
 {
 	__real_queues_configured(q);
@@ -736,13 +736,13 @@ void __wrap_queues_configured(struct queues *q)
 			q->list[i]->works.dirty = false;
 }
 
-/* Who has a runner that hangs is given jobs. */
+/* A worker whose runner hangs is given jobs. */
 bool __wrap_worker_is_unhealthy(const struct worker *w, const char *task)
 {
 	return !is("job-hung") && __real_worker_is_unhealthy(w, task);
 }
 
-/* What was given to a session that lives is left to it, whether it knows of that or not. */
+/* A job of a session that lives is left to it, whether it knows of the job or not. */
 bool __wrap_worker_answers_for(const struct worker *w, const char *node, const char *queue)
 {
 	return is("job-orphan") || __real_worker_answers_for(w, node, queue);
@@ -764,7 +764,7 @@ int64_t __wrap_queues_renew(struct queues *q, const void *owner, uint64_t number
 	return left >= 0 && is("job-lease") ? left + 30000 : left;
 }
 
-/* What is not to be run again after a crash is. */
+/* A job that must not be run again after a crash is run again. */
 enum job_next __wrap_job_outcome(const struct queue_settings *s, const struct job_attempt *a,
 				 int64_t *ret_delay_ms)
 {
@@ -775,7 +775,7 @@ enum job_next __wrap_job_outcome(const struct queue_settings *s, const struct jo
 	return __real_job_outcome(is("job-skip") ? &other : s, a, ret_delay_ms);
 }
 
-/* What is to be tried again is forgotten. */
+/* A job that is to be tried again is forgotten. */
 size_t __wrap_job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
 {
 	size_t n = __real_job_ending_ops(e, ops);
@@ -820,7 +820,7 @@ static size_t spoil_jobs(struct store_op *ops, size_t n)
 		      ops[1].type == STORE_OP_DELETE && strstr(ops[1].path, "/dead/") &&
 		      ops[n - 1].type == STORE_OP_DELETE;
 
-	/* What an earlier call has committed is not found. */
+	/* Jobs that an earlier call has committed are not found. */
 	if (is("job-refused") && n == 1 && ops[0].type == STORE_OP_CHECK) {
 		snprintf(path, sizeof(path), "%.*s", (int)strlen(ops[0].path) - 1, ops[0].path);
 		ops[0].path = path;
@@ -866,7 +866,7 @@ void __wrap_watches_begin(struct watches *w, struct store *store, size_t limit)
 	__real_watches_begin(w, store, is("watch-budget") ? SIZE_MAX / 2 : limit);
 }
 
-/* What nobody waits for any more is watched on. */
+/* A watch that nobody needs any more is kept. */
 void __wrap_watches_drop(struct watches *w, const char *path, enum watch_kind kind,
 			 const void *owner)
 {

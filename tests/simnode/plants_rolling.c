@@ -34,7 +34,7 @@ void __wrap_rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_
 		__real_rolling_deed_put_drain(d, slot);
 }
 
-/* It is freed as soon as that is asked for. */
+/* A slot is freed as soon as that is asked for. */
 bool __wrap_rolling_is_soaked(struct rolling_op *op)
 {
 	return plant_is("rolling-hasty") || __real_rolling_is_soaked(op);
@@ -49,7 +49,7 @@ void __wrap_rolling_release(struct rolling_op *op)
 		__real_rolling_release(op);
 }
 
-/* What the process before has left in a queue stays. */
+/* Queue entries that the previous process has left stay. */
 void __wrap_rolling_sweep(struct rolling *r)
 {
 	if (!plant_is("rolling-queue"))

@@ -1,6 +1,6 @@
 /*
- * Who hands jobs in, and who does them: submitters that repeat what they were not answered, and supervisors
- * whose processes live until they have ended, or until the lease is over that they were told of.
+ * Clients of queues: submitters, which repeat what they were not answered, and supervisors, whose
+ * processes live until they end, or until the lease that they were told of is over.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static struct doer {
 } holders[HOLDERS_MAX];
 static uint64_t last_serial;
 
-/* What was begun of jobs that are not to be run again: and was not reported as ended. */
+/* Attempts of jobs that are not to be run again, and whether their end was reported. */
 static struct {
 	char uuid[37];
 	int64_t attempt;
@@ -208,7 +208,7 @@ static void end(struct doer *h, struct attempt_end what, const char *why)
 	on_report(h, h->serial);
 }
 
-/* One in three exits 0 on the signal that ends it: that says nothing. */
+/* Every third job exits 0 on the signal that ends it: that status says nothing. */
 static int ended_status(const struct doer *h)
 {
 	return h->serial % 3 == 0 ? 0 : 143;
@@ -249,7 +249,7 @@ static void on_deadline(void *arg, uint64_t serial)
 		cut(h, "is killed at the end of its lease");
 }
 
-/* It and its supervisor are killed, or their connection is lost. */
+/* Kills the job and its supervisor, or cuts their connection. */
 static void on_accident(void *arg, uint64_t serial)
 {
 	struct doer *h = arg;
@@ -414,7 +414,7 @@ bool simq_on_job(void *site, const char *queue, const struct job_id *id)
 		return true;
 	*h = (struct doer){.serial = ++last_serial, .phase = ASKING, .site = s->id, .id = *id};
 	h->since = sim.now;
-	/* What was offered to one that hangs is asked for when it wakes, whoever has it by then. */
+	/* A supervisor on a site that hangs asks when that wakes, whoever has the job by then. */
 	at(h, random_exp(5 * MS) + (s->hung_until > sim.now ? s->hung_until - sim.now : 0), on_ask);
 	return true;
 }
@@ -472,7 +472,9 @@ static void on_answer(void *arg, const struct job_answer *a)
 	    judge_has(&s->id))
 		sim_violation("job %s is committed, and its submitter is refused: %s", s->id.uuid,
 			      a->why);
-	/* Of what was done the answer is lost on the way to the submitter, now and then. */
+	/*
+	 * The answer about a submit that was done is lost now and then on its way to the submitter.
+	 */
 	if ((a->outcome == JOB_UNKNOWN || (a->outcome == JOB_DONE && random_chance(200))) &&
 	    sim.now < s->until && !s->lost) {
 		event_at(sim.now + random_exp(2 * SECOND), on_submit, s, s->serial);
@@ -593,7 +595,7 @@ static void ask(struct site *s)
 	}
 }
 
-/* One in that folder at random, 0: there is none. */
+/* A child of the folder at random, 0: there is none. */
 static path_id any_child(const struct tree *t, path_id folder)
 {
 	const struct znode *node = folder ? tree_get(t, folder) : NULL;
@@ -610,8 +612,8 @@ static void on_pointer_back(void *arg, uint64_t path)
 }
 
 /*
- * Of a job that is due, or was given: its pointer goes, or says what nobody understands until the hand takes it
- * away. What becomes of that job is the hand's; all others go on.
+ * Changes the pointer of a job that is due or was given: it is deleted, or made unreadable until
+ * the hand takes it away. What becomes of that job is not judged; all others go on.
  */
 static void change_pointer_by_hand(void)
 {

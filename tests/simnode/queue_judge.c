@@ -1,9 +1,10 @@
 /*
- * What is promised of jobs, judged by the transactions that are committed: each is in one place, goes from one
- * state to the next that follows, is begun by whom it was given to and taken from him by the leader alone, and
- * ends once. Only who has raised the epoch last assigns, within slots, concurrency and rate. No more are
- * submitted than `max-queued` lets wait. A job of a key is made only once the one before of that key has gone, or
- * where `while_open` says so has ended.
+ * Judges what is promised of jobs by the transactions that are committed. Each job is in one place,
+ * goes from one state to the next that follows, is begun by the worker that it was given to, is
+ * taken from it by the leader alone, and ends once. Only the leader that raised the epoch last
+ * assigns, within slots, concurrency and rate. No more jobs are submitted than `max-queued` lets
+ * wait. A job of a key is made only once the previous job of that key has gone, or has ended where
+ * `while_open` says so.
  */
 #include <stdio.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static void check_record(const struct transaction *x, struct judged_job *j,
 	    simq_ended_by_others(j->id.uuid, r->attempt))
 		sim_violation("job %s is recorded as ok, and was ended by others", j->id.uuid);
 	int64_t alive;
-	/* Who requeues it wants that. */
+	/* An attempt after a requeue is wanted. */
 	if (begins && !queue_settings[j->queue].rerun && j->attempt > j->base &&
 	    simq_crashed(j->id.uuid, j->attempt))
 		sim_violation("job %s, which is not to be run again after a crash, is", j->id.uuid);
@@ -214,7 +215,10 @@ static void note_leadership(unsigned queue, const struct op *op)
 	memcpy(states[queue].token, token, sizeof(token));
 }
 
-/* What was on its way may come late, and together: the level may be higher by as much as fits in. */
+/*
+ * Starts that were delayed may come together: the level may be higher by as many as fit into the
+ * delay.
+ */
 static void check_rate(unsigned queue)
 {
 	const struct queue_settings *s = &queue_settings[queue];
@@ -322,7 +326,7 @@ static void on_pointer(const struct transaction *x, const struct op *op, unsigne
 	*n -= op->type == STORE_OP_DELETE ? 1U : 0U;
 }
 
-/* What comes back may be above the limit. What is submitted is not, whoever leads. */
+/* Jobs that come back may exceed the limit. Submitted ones may not, whoever leads. */
 static void check_room(struct judged_job *j, bool made)
 {
 	bool waits = j->exists && strcmp(j->state, "queued") == 0 && j->due == 1;

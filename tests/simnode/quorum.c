@@ -217,7 +217,9 @@ void quorum_submit(struct server *s, struct transaction *x)
 	else if (x->type == TRANSACTION_OPEN)
 		add_track(s, x->session, x->timeout_ms, x->origin);
 	x->wall_ms = EPOCH_MS + sim.now / MS + s->wall_ms;
-	/* What a deposed leader proposes is never committed. */
+	/*
+	 * The proposals of a deposed leader are never committed, so only the leader's are judged.
+	 */
 	if (x->code == STORE_OK && servers_propose && servers_leader() == (int)s->id)
 		servers_propose(x, &s->prepared);
 	x->zxid = s->next_zxid++;
@@ -332,7 +334,7 @@ static struct server *best_candidate(struct server *s)
 	return best;
 }
 
-/* One that looks for a leader follows one that there is, or a quorum that looks makes one. */
+/* Follows a leader if there is one; else a quorum of servers that look for one makes one. */
 void server_look(struct server *s)
 {
 	int64_t epoch = 0;
@@ -344,7 +346,7 @@ void server_look(struct server *s)
 			return;
 		}
 	}
-	/* It must be the best of those as well who are to follow it. */
+	/* The best has to be the best for those as well that are to follow it. */
 	struct server *best = best_candidate(s);
 	if (best_candidate(best) != best || !has_quorum(best))
 		return;

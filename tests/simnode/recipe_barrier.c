@@ -63,7 +63,7 @@ static bool has_node(uint64_t ask)
 	return false;
 }
 
-/* One whose node keeps the barrier closed; n_asks: none. */
+/* An ask whose node keeps the barrier closed; n_asks: none. */
 static uint64_t anybody_inside(unsigned barrier, int64_t round)
 {
 	for (unsigned i = 0; i < n_nodes; i++) {
@@ -337,7 +337,7 @@ static bool is_left_behind(unsigned k)
 	return false;
 }
 
-/* It was wrong all the time: what was not looked at for a while may have been good meanwhile. */
+/* Whether it was wrong for too long without a break: while nobody looked it may have been good. */
 static bool is_late(bool wrong, int64_t *since)
 {
 	if (!wrong)

@@ -149,7 +149,7 @@ static void on_deadline(void *arg, uint64_t number)
 	}
 }
 
-/* It and its guard are killed, or its connection is lost. */
+/* Kills the member and its guard, or cuts its connection. */
 static void on_accident(void *arg, uint64_t number)
 {
 	struct gang_ask *a = arg;
@@ -369,7 +369,7 @@ static bool is_left_behind(unsigned k)
 	return false;
 }
 
-/* One was lost, and another's command goes on. */
+/* Whether a member was lost, and another's command goes on. */
 static bool does_not_stop(unsigned k)
 {
 	bool any = false;
@@ -397,7 +397,7 @@ static bool does_not_begin(unsigned k)
 	return others == 0 && (unsigned)__builtin_popcount(keys) >= gangs[k].count;
 }
 
-/* It was wrong all the time: what was not looked at for a while may have been good meanwhile. */
+/* Whether it was wrong for too long without a break: while nobody looked it may have been good. */
 static bool is_late(bool wrong, int64_t for_us, int64_t *since)
 {
 	if (!wrong)

@@ -1,4 +1,4 @@
-/* What the two files of the simulated gangs share: who asks for them, and what is committed of them. */
+/* The common part of the simulated gangs' two files: who asks for them, and what is committed. */
 #ifndef TESTS_SIMNODE_RECIPE_GANG_H
 #define TESTS_SIMNODE_RECIPE_GANG_H
 

@@ -1,4 +1,4 @@
-/* What has to hold of gangs on each transaction that is committed: see recipe_gang.c. */
+/* Judges gangs by each transaction that is committed: see recipe_gang.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static void comes_back(unsigned k, struct gang_ask *a)
 	a->begun = gangs[k].begun;
 }
 
-/* One has come back, or it is noted that one is lost, or that nobody is there. */
+/* A member has come back, or the record notes that one is lost, or that nobody is there. */
 static void goes_on(unsigned k, const struct gang_record *r)
 {
 	const struct gang_record *before = &gangs[k].record;

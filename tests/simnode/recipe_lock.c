@@ -59,7 +59,10 @@ static int64_t boot_ms(const struct taker *h)
 	return host_now_ms(machine_host(&machines[h->site]));
 }
 
-/* So also on a machine that is suspended: it is killed before it does anything. */
+/*
+ * The deadline counts on a suspended machine too: there the command is killed before it does
+ * anything.
+ */
 static bool is_alive(const struct taker *h)
 {
 	return h->phase == RUNNING && boot_ms(h) < h->deadline_ms;
@@ -85,7 +88,7 @@ static void set_phase(struct taker *h, int phase)
 static void over(struct taker *h)
 {
 	bool connected = h->connected;
-	/* One that was not given up is found by others, or goes with its session. */
+	/* A node that was not given up is found by others, or goes with its session. */
 	int64_t late_us = h->phase == ENDED && h->told
 				  ? SECOND
 				  : 2 * sim.timeout_ms * MS + 3 * LOCK_SWEEP_MS * MS;
@@ -186,7 +189,7 @@ static void on_deadline(void *arg, uint64_t serial)
 	}
 }
 
-/* It and its guard are killed, or its connection is lost. */
+/* Kills the command and its guard, or cuts their connection. */
 static void on_accident(void *arg, uint64_t serial)
 {
 	struct taker *h = arg;
@@ -306,7 +309,7 @@ static void check_begin(const struct taker *h)
 	locks[h->lock].token = h->token;
 }
 
-/* It begins with what is left then, not with what was left when it was answered. */
+/* The command begins with what is left of the lease then, not when it was answered. */
 static void on_held(void *arg, uint64_t serial)
 {
 	struct taker *h = arg;
@@ -470,7 +473,7 @@ static bool starves(unsigned k)
 		waiting += h->phase == ASKING && h->connected && sim.now > h->since + SERVED_US;
 		held += h->phase != ASKING;
 	}
-	/* Of one with several numbers of slots the least counts. */
+	/* If lockers bring different numbers of slots, the least of them counts. */
 	return waiting > 0 && held < (k == LOCKS - 1 ? 1 : locks[k].slots) &&
 	       sim.now > locks[k].moved + SERVED_US && sim.now > whole_at + SERVED_US;
 }

@@ -66,7 +66,10 @@ static bool is_own(unsigned k, int64_t session)
 	return false;
 }
 
-/* Who gives up has not begun; what has failed is resumed; all else but health is another's order. */
+/*
+ * A slot is freed by the node itself once it is healthy, or earlier if it has not begun or has
+ * failed. Another may free it by order.
+ */
 static void freed(unsigned k, int64_t session)
 {
 	enum rolling_state state = slots[k].slot.state;

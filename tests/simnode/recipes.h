@@ -1,4 +1,6 @@
-/* Who uses the recipes at random moments, and what is promised of them; with --recipes alone. */
+/*
+ * Users of the recipes at random moments, and the promises that are judged; with --recipes alone.
+ */
 #ifndef TESTS_SIMNODE_RECIPES_H
 #define TESTS_SIMNODE_RECIPES_H
 

@@ -125,7 +125,7 @@ bool renames_moves(const struct transaction *x, const struct op *op, path_id *re
 
 /* --- what is judged ----------------------------------------------------------------------------------------- */
 
-/* What is moved is what was there, and nobody may be writing it. */
+/* A record that is moved must not change, and nobody may be writing it. */
 static void judge_move(const struct transaction *x, const struct op *op, const struct tree *before)
 {
 	const struct znode *node;
@@ -162,10 +162,10 @@ static void judge_claim(const struct transaction *x, const struct tree *before, 
 
 	while (by < sim.n_hosts && !(sites[by].running && sites[by].node.session.id == x->session))
 		by++;
-	/* Where nobody says any more that it was renamed the former name begins anew. */
+	/* The former name begins anew once nobody says any more that it was renamed. */
 	if (task == FORMER && !proves(x) && tree_get(before, ledger_path(LATER, "")))
 		ticks_anew(FORMER);
-	/* Who came to know of the later name when its claim was on its way proves nothing. */
+	/* A worker that learned of the later name while its claim was on its way proves nothing. */
 	bool knows = task == LATER || (by < sim.n_hosts && knows_at[by] > 0 &&
 				       knows_at[by] <= oracle_claimed_at(by, task));
 	if (!knows)

@@ -28,7 +28,7 @@ bool renames_were_beside(void);
 bool renames_decided(unsigned task, int64_t tick_ms);
 /* The operation puts what the ledger has under the other name; from: where it is before. */
 bool renames_moves(const struct transaction *x, const struct op *op, path_id *ret_from);
-/* What is about to be committed. */
+/* Judges what is about to be committed. */
 void renames_propose(const struct transaction *x, const struct tree *before);
 /* At the end of a site's turn. */
 void renames_look_at(const struct site *s);

@@ -124,8 +124,9 @@ void rest_before(void)
 }
 
 /*
- * Where only those are left who lead if nobody else can, they have not looked at the leader node for as long
- * as there were others: the best of them may not know who led last, and waits for that one's lease.
+ * Whether the task is led by a last resort, which leads only if nobody else can. Such workers have
+ * not looked at the leader node for as long as there were others: the best of them may not know who
+ * led last, and waits for that one's lease.
  */
 static bool is_led_by_a_last_resort(const struct truth *truth, unsigned task)
 {

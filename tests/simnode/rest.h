@@ -1,4 +1,4 @@
-/* What is promised in quiet times: who leads at rest, and what one change of membership costs. */
+/* The promises of quiet times: who leads at rest, and what one change of membership costs. */
 #ifndef TESTS_SIMNODE_REST_H
 #define TESTS_SIMNODE_REST_H
 

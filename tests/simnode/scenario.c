@@ -202,7 +202,7 @@ static int64_t excused_until(int64_t until)
 	return until > connected ? until : connected;
 }
 
-/* What a change begins takes a moment to show, and leases one to be as long as ever. */
+/* Waits until all is at rest: a change takes a moment to show, and leases to be as long as ever. */
 static void settling(const char *problem, int64_t until)
 {
 	int64_t bound = phase_began + (phase == PHASE_SETTLE ? settle_bound() : change_bound());

@@ -1,4 +1,4 @@
-/* What happens to the fleet: storms of faults, and quiet times with one change after the other. */
+/* The life of the fleet: storms of faults, and quiet times with one change after the other. */
 #ifndef TESTS_SIMNODE_SCENARIO_H
 #define TESTS_SIMNODE_SCENARIO_H
 
@@ -21,7 +21,7 @@ void fault_at_release(struct site *s);
 bool order_at_random(void);
 /* Pauses a task, or takes that back; false: no node can be told. */
 bool order_pause(const char *task, bool on);
-/* One whose socket would take an order, NULL. */
+/* A site whose socket would take an order, NULL: none. */
 struct site *order_any_node(void);
 /* Drains the site, or takes that back; false: no node can be told. */
 bool order_drain(struct site *s, bool on);

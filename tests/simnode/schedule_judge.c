@@ -1,6 +1,6 @@
 /*
- * Of every transaction that is committed in --schedules: which run it begins, and why that one; which ticks it
- * says are missed, and why; and whether the end of a pause leaves what is needed.
+ * Judges every transaction that is committed in --schedules: which run it begins, and why that one;
+ * which ticks it says are missed, and why; and whether the end of a pause leaves what is needed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static bool find_trigger(const struct judged *j, struct policy_record *ret)
 	return false;
 }
 
-/* It was being decided while the schedule was changed by who leads. */
+/* Whether the leader changed the schedule while the tick was being decided. */
 static bool is_overtaken(const struct judged *j)
 {
 	return j->tick_ms <= j->facts.since_ms && sim.now - forced_at[j->task] < FORCED_US;
@@ -114,7 +114,7 @@ int64_t schedule_decided_ms(unsigned task)
 	return decided_era[task] == ticks_era() ? decided_ms[task] : 0;
 }
 
-/* What holds of each tick of the schedule that is decided, run or not. */
+/* Judges what holds of each tick of the schedule that is decided, run or not. */
 static void judge_decided(const struct judged *j, const char *how)
 {
 	const struct schedule_facts *f = &j->facts;
@@ -226,7 +226,7 @@ static void judge_again(const struct judged *j)
 	sim.figures.retried++;
 }
 
-/* What is caught up with does not begin beside another, whatever overlap says. */
+/* A tick that is caught up with does not begin beside another run, whatever overlap says. */
 static void judge_turn(const struct judged *j)
 {
 	const struct task_schedule *c = j->facts.in_force;
@@ -300,7 +300,7 @@ static void judge_missed(const struct judged *j)
 
 /* --- orders that are not run ------------------------------------------------------------------------ */
 
-/* It goes with the claim of its tick; or when it has waited too long, and people are told. */
+/* An order goes with the claim of its tick, or when it has waited too long and people are told. */
 static void judge_order(const struct transaction *x, const struct tree *before, unsigned task,
 			const struct policy_record *order)
 {
@@ -406,7 +406,10 @@ void schedule_judge_begin(void)
 	}
 }
 
-/* What an earlier pause has left is older than the one whose end nobody wrote down. */
+/*
+ * A pause that was deleted by hand has no record of its end; records that are older than the pause
+ * are of earlier ones.
+ */
 static void note_taken(const struct transaction *x, const struct tree *before)
 {
 	struct policy_record pause;

@@ -25,7 +25,7 @@
 /* A leader that takes over reads what is in force; and what did not work out is begun anew. */
 #define BEGIN_US (4 * SECOND)
 
-/* What the tasks have in turn. Never changed, as nodes borrow it. */
+/* The schedules that a task has in turn. Never changed, as nodes borrow them. */
 static struct plan {
 	char texts[SCHEDULE_TEXTS][32];
 	struct schedule schedules[SCHEDULE_TEXTS];
@@ -150,7 +150,7 @@ static void check_offer(const struct site *s, const struct task *t, unsigned tas
 	if (late_us < 0)
 		sim_violation("task %u: site %u offers a tick %.3f s before its time", task, s->id,
 			      -(double)late_us / 1e6);
-	/* One that came while nothing was in the way. */
+	/* Only ticks that came while nothing was in the way are judged. */
 	if (p->fit_since == 0 || t->election.node.token != p->fit_token ||
 	    p->busy_at >= sim.now - late_us - SECOND ||
 	    sim.now - late_us < p->fit_since + PAUSE_MAX_US + BEGIN_US)
@@ -168,7 +168,7 @@ void schedules_due(void *arg, struct task *t, const struct schedule_due *due)
 	unsigned task = task_number(t->name);
 
 	sim.figures.offers++;
-	/* It may be right for a moment, as somebody comes or goes. */
+	/* The site's clock may count as right only for this moment, as somebody comes or goes. */
 	(void)truth_clock_is_off(s->id);
 	TRACE("task %u: site %u offers tick %lld, attempt %lld%s", task, s->id,
 	      (long long)due->tick_ms / 1000, (long long)due->attempt,
@@ -225,7 +225,7 @@ static int64_t bound_us(const struct task_schedule *c)
 	       20 * (2 * sim.delay_us + 6 * sim.server_delay_us);
 }
 
-/* What was to be begun when nothing had been in the way for that long. */
+/* No tick may be left once nothing has been in the way for bound_us(). */
 static void check_ticks(unsigned task, const struct tree *tree, const struct schedule_facts *f)
 {
 	struct owed_rules rules = schedule_rules(f->in_force);

@@ -15,7 +15,7 @@
 void schedules_begin(void);
 /* For the node: a tick is to be run. */
 void schedules_due(void *arg, struct task *t, const struct schedule_due *due);
-/* What is about to be committed: schedule_judge.c. */
+/* Judges what is about to be committed: schedule_judge.c. */
 void schedules_propose(const struct transaction *x, const struct tree *before);
 /* Whether all clocks are within half a second, and stay so. */
 bool schedules_are_near(void);
@@ -37,7 +37,8 @@ const struct task_schedule *schedule_of_text(unsigned task, const char *text);
 int64_t schedule_busy_at(unsigned task);
 
 /*
- * What the tree has of a task's schedule. The newest tick is that of the schedule in force, 0: there is none.
+ * A task's schedule as the tree has it. The newest tick is that of the schedule in force, 0: there
+ * is none.
  */
 struct schedule_facts {
 	const struct task_schedule *in_force; /* NULL: none */
@@ -49,7 +50,7 @@ struct schedule_facts {
 	int64_t decided_ms;	      /* one that nobody triggered: those do not count */
 };
 struct schedule_facts schedule_facts(const struct tree *t, unsigned task);
-/* What is decided by the node under ROOT/policy, if it is of that kind and about that task. */
+/* The decision in the node under ROOT/policy, if it is of that kind and about that task. */
 bool schedule_policy(const struct tree *t, path_id path, unsigned task, enum policy_kind kind,
 		     struct policy_record *ret);
 struct owed_rules schedule_rules(const struct task_schedule *c);

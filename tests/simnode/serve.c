@@ -1,4 +1,4 @@
-/* What a server does for its clients: reads from its own tree, writes passed on to the leader, watches. */
+/* The service of a server to its clients: reads of its own tree, writes passed on, and watches. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void serve_close_all(struct server *s)
 
 /* --- answers -------------------------------------------------------------------------------------- */
 
-/* What the reply holds goes with it. */
+/* The reply's contents go with it. */
 static void send_reply(struct server *s, struct connection *c, struct reply *reply)
 {
 	struct message *m = message_new(MESSAGE_REPLY);
@@ -200,7 +200,7 @@ static bool is_hostage(const struct connection *c)
 	return h->how != HOSTAGE_NONE && c->session == h->session;
 }
 
-/* It is kept, and gets nothing done. True: that is all that becomes of the request. */
+/* A hostage keeps its session, and gets nothing done. True: nothing more becomes of the request. */
 static bool keep_hostage(struct server *s, struct connection *c, const struct request *q)
 {
 	if (!is_hostage(c) || q->type == REQUEST_PING)

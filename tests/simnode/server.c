@@ -196,7 +196,7 @@ void server_resume(unsigned i)
 	TRACE("server %u goes on", i);
 	s->inbox.paused = false;
 	begin(s);
-	/* What came due meanwhile is done at once, before what was queued or after it. */
+	/* Ticks that came due meanwhile are done at once, before what was queued or after it. */
 	bool first = random_chance(500);
 	if (first)
 		quorum_tick(s);

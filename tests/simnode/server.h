@@ -14,7 +14,7 @@
 
 enum role { ROLE_LOOKING, ROLE_FOLLOWING, ROLE_LEADING };
 
-/* What a leader knows of a session beside its node. */
+/* A leader's notes about a session, beside its node. */
 struct track {
 	int64_t session;
 	int64_t expiry_ms; /* by the server's clock, a multiple of the tick */
@@ -84,7 +84,7 @@ void server_reset_connection(struct connection *c);
 /* The one that leads and can commit, -1. */
 int servers_leader(void);
 bool server_usable(unsigned s);
-/* What the leader has, with what it has proposed; NULL: there is no leader. */
+/* The leader's tree, with what it has proposed; NULL: there is no leader. */
 const struct tree *servers_tree(void);
 /* Something done by hand, through the leader, which takes x over; false: there is none. */
 bool servers_by_hand(struct transaction *x);

@@ -14,7 +14,7 @@ extern const char *const queue_names[QUEUES];
 /* queue_clients.c */
 void simq_reset(void);
 void simq_forget(void);
-/* What a site has beside its tasks; QUEUES at most. */
+/* The queues that a site has beside its tasks; QUEUES at most. */
 size_t simq_list(const struct site *s, struct task_settings *ret_settings);
 /* The file of a queue is gone for some seconds; also of a site that is about to start. */
 void simq_take_file(struct site *s);
@@ -50,7 +50,7 @@ void judge_told(const struct job_id *id);
 /* Whether its record is there, as committed. */
 bool judge_has(const struct job_id *id);
 const char *judge_at_rest(void);
-/* One that is known, at random; false: none. */
+/* A known job, at random; false: none. */
 bool judge_any(struct job_id *ret_id);
 
 #endif

@@ -58,7 +58,10 @@ bool sites_are_mixed(void);
 void site_install(struct site *s);
 /* Its process begins; with take_over it goes on with what was kept, if anything was. */
 void site_start(struct site *s, bool take_over);
-/* What the other has kept is copied to it, which does not run, as a disk or a backup is. */
+/*
+ * Copies what the other site has kept to this one, which does not run, as a disk or backup is
+ * copied.
+ */
 void site_copy_kept(struct site *s, const struct site *from);
 /* TERM: jobs end first, then the session. */
 void site_stop(struct site *s);

@@ -97,7 +97,7 @@ static void set_files(unsigned n)
 	}
 }
 
-/* What the files say is right again, and what cannot be read goes. */
+/* Puts the files right again, and deletes a record that cannot be read. */
 static void mend(void)
 {
 	set_files(0);
@@ -110,7 +110,7 @@ unsigned split_file(unsigned site)
 	return files[site] ? files[site] : PARTITIONS;
 }
 
-/* One step, again and again until it has shown; without a quorum nothing shows. */
+/* Does one step, again and again until it has shown; without a quorum nothing shows. */
 static void on_step(void *arg, uint64_t number)
 {
 	bool paused = is_paused();
@@ -181,7 +181,7 @@ bool split_change(void)
 		return false;
 	struct site *late = fault_site(true);
 	phase = SPLITS_AWAY;
-	/* One hears of the pause and of the change when both have been. */
+	/* A paused site hears of the pause and of the change only when both have been made. */
 	if (late && random_chance(700))
 		pause_site(late, false, random_range(2, 8) * SECOND);
 	other = (unsigned)random_range(2, PARTITIONS - 1);

@@ -16,8 +16,8 @@ unsigned split_file(unsigned site);
 /* Whether the old number has yet to be put in force again. */
 bool splits_waiting(void);
 /*
- * What never may be committed: a claim of a partition while another number is in force, and another
- * number while somebody leads, or by a clock that is off.
+ * Judges what may never be committed: a claim of a partition while another number is in force, and
+ * another number while somebody leads, or by a clock that is off.
  */
 void splits_propose(const struct transaction *x, const struct tree *before);
 

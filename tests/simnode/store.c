@@ -235,7 +235,7 @@ void store_close(struct store *s, void (*done)(void *arg), void *arg)
 	s->abandoned = true;
 	s->done = done;
 	s->done_arg = arg;
-	/* What the library has answered already is abandoned as well. */
+	/* Replies that the library has brought already are abandoned as well. */
 	for (struct queued *q = s->head; q; q = q->next)
 		if (q->item.kind == ITEM_REPLY)
 			abandon(q->item.asked->fn, q->item.asked->arg);
@@ -290,8 +290,8 @@ void store_hang_up(struct store *s)
 /* --- requests ------------------------------------------------------------------------------------- */
 
 /*
- * What is asked at regular times, whatever happens: confirmations and signs of life, audits, the servers'
- * time. And what is read of the ledger is for whoever asked for it.
+ * Whether the request is no consequence of a change: confirmations and signs of life, audits and
+ * the servers' time are asked at regular times, and the ledger is read for whoever asked for it.
  */
 static bool is_regular(const struct request *q)
 {

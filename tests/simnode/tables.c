@@ -42,7 +42,7 @@ static void on_surveyed(void *arg)
 	(void)arg;
 }
 
-/* Who leads the tasks that this site has not: never more than there are. */
+/* The survey of tasks that this site has not counts no more leaders than there are tasks. */
 static void look_at_survey(struct site *s)
 {
 	struct survey **survey = &surveys[s->id];
@@ -84,7 +84,7 @@ static void look_at_task(const struct site *s, struct task *t)
 	(void)overdue_is(t);
 }
 
-/* Of a task that has partitions: what is wrong has words, and what is not has none. */
+/* A task with partitions has words for its problem, and none if there is no problem. */
 static void look_at_listing(const struct site *s, const struct listing *l)
 {
 	const struct fleet *f = &s->node.registry.fleet;
@@ -128,7 +128,9 @@ void tables_look(struct site *s)
 	runs_each_going(&s->node.runs, host_now_ms(s->node.host), count_job, &going);
 	if (going != runs_going(&s->node.runs, sim.tracing))
 		sim_violation("site %u counts other jobs than it names", s->id);
-	/* Where what one change costs the servers is measured, nobody asks them for more. */
+	/*
+	 * Without --ticks the servers' work for one change is measured: nobody asks them for more.
+	 */
 	if (!sim.options.ticks)
 		return;
 	last_runs_ask(&s->node.last_runs, l->tasks, l->n_tasks);

@@ -15,7 +15,7 @@
 
 #define SLOTS 4096 /* ticks of a task that are remembered */
 
-/* What became of a tick. */
+/* The history of a tick. */
 static struct slot {
 	int64_t tick;
 	unsigned starts;
@@ -106,7 +106,10 @@ void ticks_check_start(const struct job *mine)
 		return;
 	for (size_t i = 0; i < JOBS_MAX; i++) {
 		const struct job *j = &jobs[i];
-		/* Where nothing runs under the sidecar's eyes it does not look at what else does. */
+		/*
+		 * A claim with --once runs nothing under the sidecar's eyes, which does not look at
+		 * other runs then.
+		 */
 		if (j == mine || renames_same(j->task) != renames_same(mine->task) ||
 		    !job_is_alive(j) || (mine->once && j->site == mine->site) ||
 		    oracle_has_shrunk(j->site) ||
@@ -184,7 +187,10 @@ static void since(int64_t *when, bool is)
 		*when = sim.now;
 }
 
-/* Of several that wait for ticks of one task, one after the other claims: who prunes makes others look again. */
+/*
+ * The time within which a waiting tick is begun. Several ticks of a task are claimed one after the
+ * other, as each that prunes makes the others look again.
+ */
 static int64_t must_begin(void)
 {
 	return 4 * SECOND + 20 * (2 * sim.delay_us + 6 * sim.server_delay_us);
@@ -232,7 +238,7 @@ void ticks_waited(const struct job *j)
 	struct task *t = leader >= 0 ? site_task(&sites[leader], j->task) : NULL;
 	int64_t from = j->fit > quiet_since ? j->fit : quiet_since, judged = truth_clocks_since();
 
-	/* Who leads keeps the task while it has jobs of it. */
+	/* A leader keeps the task while it has jobs of it. */
 	if (j->any || j->fit == 0 || scenario_is_storm() || (t && t->holds > 0))
 		return;
 	/* Before that who is to lead is not the same for all. */

@@ -1,4 +1,4 @@
-/* What became of each tick, and what is promised of its run. */
+/* The history of each tick, and what is promised of its run. */
 #ifndef TESTS_SIMNODE_TICKS_H
 #define TESTS_SIMNODE_TICKS_H
 
@@ -53,7 +53,7 @@ bool job_is_done(const struct job *j);
 void ticks_reset(void);
 /* All data was lost: the ledger begins anew. */
 void ticks_forget(void);
-/* What was known of the ticks of that task; how often that was. */
+/* Forgets what was known of the task's ticks; and how often that was done. */
 void ticks_anew(unsigned task);
 uint64_t ticks_anew_count(void);
 uint64_t ticks_era(void);
@@ -62,15 +62,15 @@ int64_t ticks_era_since(void);
 /* The job begins. */
 void ticks_check_start(const struct job *j);
 /*
- * What was triggered has been claimed: what comes of that counts. anew: its record was pruned before the leader
- * knew of the order, so that its attempts are counted from the start.
+ * Notes that a triggered tick was claimed: what comes of it counts. anew: its record was pruned
+ * before the leader knew of the order, so that its attempts are counted from the start.
  */
 void ticks_triggered(unsigned task, int64_t tick, bool anew);
 /* Its end has been recorded. */
 void ticks_recorded(const struct job *j);
 /* A turn of the site's node is over. */
 void ticks_look(const struct site *s);
-/* It is told that others have run it. */
+/* The job is told that others have run it. */
 void ticks_taken(const struct job *j);
 /* Nobody here may run it, as its sidecar says. */
 void ticks_waited(const struct job *j);

@@ -184,7 +184,7 @@ int64_t truth_clocks_since(void)
 	return unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US;
 }
 
-/* Who is best for a partition follows from the contests of all. */
+/* The best worker for a partition follows from the contests of all. */
 static void set_contests(struct truth *t)
 {
 	const struct contest *list[TASKS_MAX];

@@ -1,4 +1,4 @@
-/* Who is to lead: the fleet as its znodes say, and what follows by the rules. */
+/* The rightful leaders: the fleet as its znodes say, and what follows by the rules. */
 #ifndef TESTS_SIMNODE_TRUTH_H
 #define TESTS_SIMNODE_TRUTH_H
 
