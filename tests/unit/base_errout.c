@@ -18,7 +18,7 @@
 #define NOBODY	   65534
 #define WRITES_MAX 200000 /* more than any pipe, socket or terminal takes */
 
-/* What is handed to others as standard error, and who reads it. */
+/* An end that is handed to others as standard error, and the end from which it is read. */
 struct outlet {
 	int into, from;
 };
@@ -140,7 +140,7 @@ Test(errout, by_splice_lines_are_whole_and_nobody_waits, .timeout = 60)
 		cr_assert(++n < WRITES_MAX);
 	cr_assert(n > 0);
 	cr_assert_eq(empty(o.from, text, sizeof(text)), n * strlen(LINE));
-	/* What was refused is not written later. */
+	/* A line that was refused is not written later. */
 	cr_assert_eq(errout_splice(o.into, "another\n", 8), 0);
 	empty(o.from, text, sizeof(text));
 	cr_assert_str_eq(text, "another\n");

@@ -374,7 +374,7 @@ Test(log, enabled)
 
 /* --- standard error --------------------------------------------------------------------------- */
 
-/* What f writes to standard error, through a file so that no amount of it blocks. */
+/* Captures what f writes to standard error, through a file so that no amount of it blocks. */
 static size_t capture(void (*f)(void), char *text, size_t size)
 {
 	FILE *file = tmpfile();

@@ -49,7 +49,9 @@ Test(api, a_leader_gets_token_and_lease)
 	fake_stop(&f);
 }
 
-/* What `partitions` answers: f->arg is an array of these, the last with partition -1. */
+/*
+ * An entry of the answer of `partitions`: f->arg is an array of these, the last with partition -1.
+ */
 struct fake_owner {
 	int partition;
 	uint64_t token;

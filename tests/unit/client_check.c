@@ -107,7 +107,7 @@ Test(check, misuse)
 	}
 }
 
-/* What comes out for an answer: exit code and both streams, where PATH stands for the socket. */
+/* Runs zkleader-check, and gives its exit code and the text of both streams. */
 static int check(const char *const *argv, char **ret_out, char **ret_err)
 {
 	size_t n_out, n_err;

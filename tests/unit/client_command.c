@@ -1019,7 +1019,7 @@ Test(status, probes)
 	       "zkleader: not ready: no confirmed session\n");
 }
 
-/* What is shown although no session is confirmed. */
+/* The last known state is shown although no session is confirmed. */
 Test(status, as_last_known)
 {
 #define STALE "\"status\":{\"stale_since\":\"2026-11-21T01:59:00Z\"}"
@@ -1284,7 +1284,7 @@ static void answer_json(struct fake *f, int fd, const char *method, const char *
 	"\"kind\":\"" kind "\",\"by\":\"root\",\"host\":\"app01\",\"reason\":" reason \
 	",\"since\":\"2026-11-21T02:00:00Z\",\"until\":\"2026-11-21T03:00:00Z\",\"node\":" node
 
-/* What is so at the beginning, then news, some of which are none. */
+/* Sends the state at the beginning, then news, some of which change nothing. */
 static void serve_news(struct fake *f, int fd)
 {
 	answer_json(f, fd, "tasks", "[" WATCHED(7, "null") "\"decisions\":[]}]");
@@ -1330,7 +1330,7 @@ static void serve_changed(struct fake *f, int fd)
 	answer_json(f, fd, "workers", "[" MEMBER("c", true) "\"drain\":null}]");
 }
 
-/* One connection with news, one after a restart, and then the task is no longer known. */
+/* Serves a connection with news, one after a restart, and then the task is no longer known. */
 static void serve_watch(struct fake *f, int fd)
 {
 	static struct fake_request r;

@@ -132,7 +132,7 @@ Test(follow, nobody_is_there)
 	fake_bind(&f);
 	cr_assert_eq(zkleader_open(fake_path(&f), &z), 0);
 	begin(&follow, z, -ECONNREFUSED);
-	/* Who goes on all the same finds it once it is there. */
+	/* A client that goes on all the same finds the sidecar once it is there. */
 	e = next(&follow);
 	cr_expect(e.kind == FOLLOW_LOST && !e.again);
 	e = next(&follow);

@@ -12,7 +12,7 @@
 
 TestSuite(jobs, .timeout = 60);
 
-/* What the sidecar says, and what it was told. */
+/* The sidecar's script, and what the sidecar was told. */
 struct script {
 	int error;	    /* the code of a refusal, 0: none; -1: it goes without an answer */
 	const char *drawn;  /* the answer to job_id, NULL: as of an earlier release */
@@ -182,7 +182,7 @@ Test(jobs, the_sidecar_draws_the_id_where_it_can)
 	cr_assert_eq(submit(&s, &job, id, NULL), 0);
 	cr_expect_str_eq(s.id, OTHER);
 	cr_expect_str_eq(id, OTHER);
-	/* One that was there is not drawn anew. */
+	/* An id that was there is not replaced by another. */
 	strcpy(id, ID);
 	cr_assert_eq(submit(&s, &job, id, NULL), 0);
 	cr_expect_str_eq(s.id, ID);
@@ -276,7 +276,7 @@ Test(jobs, what_cannot_be_submitted)
 	}
 }
 
-/* One whose struct is of a later release: what it has set must be known here. */
+/* The struct may be that of a later release, if nothing is set that is not known here. */
 Test(jobs, a_submission_of_another_release)
 {
 	struct {

@@ -1,7 +1,7 @@
 /*
- * What the C API does when the system has no memory: each allocation of its own fails once, as the
- * linker gives it these functions for malloc() and calloc(). It then says -ENOMEM, or needs none,
- * and works again afterwards.
+ * The C API without memory: each allocation of its own fails once, as the linker gives it these
+ * functions for malloc() and calloc(). It then says -ENOMEM, or needs none, and works again
+ * afterwards.
  */
 #include "client_fake.h"
 

@@ -1,4 +1,4 @@
-/* What passes a job's output on, and keeps the end of it. */
+/* The relay, which passes a job's output on, and keeps the end of it. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>

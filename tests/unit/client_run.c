@@ -28,7 +28,7 @@ struct plan {
 	int64_t timeout_ms; /* of the session, in status */
 };
 
-/* What the sidecar saw; a test reads it once the connection is closed. */
+/* Calls as the sidecar saw them; a test reads this once the connection is closed. */
 static struct seen {
 	char kind[16];
 	int64_t now_ms, zone_ms, tick_ms, wait_ms; /* -1: not there */
@@ -172,7 +172,10 @@ struct test {
 	bool ignore_hup;
 };
 
-/* What the job leaves behind comes to us, so that it can be looked for. */
+/*
+ * Begins a test. Processes that the job leaves behind become our children, so that we can find
+ * them.
+ */
 static void begin_with(struct test *t, void (*server)(struct fake *f, int fd),
 		       const struct plan *plan, const char *const *argv)
 {
@@ -619,7 +622,7 @@ Test(run, the_lease_ends)
 	cr_expect_eq(run_shell(&t, &stalls, STUBBORN), 2);
 	took = clock_boot_ms() - t.began_ms;
 	cr_expect(took >= 790 && took < 3000, "%d", (int)took);
-	/* One that heeds TERM is over by itself, but was ended all the same. */
+	/* A job that heeds TERM exits by itself, but was ended all the same. */
 	begin(&t, &stalls_for_long,
 	      ARGV("run", "--kill-after=1500ms", "t", "--", "sh", "-c",
 		   "trap 'exit 0' TERM; while :; do sleep .02; done"));

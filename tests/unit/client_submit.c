@@ -19,7 +19,7 @@ struct outcome {
 	char *out, *err;
 };
 
-/* What the sidecar says: to submit, and then to each `job`. */
+/* The sidecar's answers: to submit, and then to each `job`. */
 struct script {
 	int error;	      /* the code of a refusal, 0: none; -1: it goes without an answer */
 	const char *other_id; /* NULL: the one that was submitted */

@@ -99,7 +99,7 @@ static struct config *good(const char *text)
 	return c;
 }
 
-/* Of a text that is good: its version in force, and the warnings. */
+/* Expects this version in force and these warnings of a text that is good. */
 static void expect_warnings(const char *text, const char *version, const char *expected)
 {
 	struct config *c = NULL;
@@ -215,7 +215,7 @@ Test(config, every_key)
 	config_free(c);
 }
 
-/* What people write in other ways, and libconfuse takes. */
+/* Other forms that people write and libconfuse takes. */
 Test(config, good_forms)
 {
 	static const char *const texts[] = {
@@ -431,7 +431,7 @@ static const struct bad_case bad_keys[] = {
 	 "12: \"\\\" is not expected here: quote the value it is part of\n"},
 };
 
-/* What ends the reading; what stands before it is told all the same. */
+/* Mistakes that end the reading; those before them are told all the same. */
 static const struct bad_case bad_syntax[] = {
 	{"version = 1\nlog-level = x\nroot = \"/x\ntick-guard = \"5s\"\nfoo = 1\n",
 	 "2: log-level: \"x\" is not one of \"error\", \"warning\", \"info\", \"debug\"\n"

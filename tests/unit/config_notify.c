@@ -134,7 +134,7 @@ Test(notify, refused)
 	}
 }
 
-/* What an URL or a command says may be a secret. */
+/* The text of a URL or command may be a secret. */
 Test(notify, a_url_is_not_repeated)
 {
 	cr_assert_neq(load("notify x { url = \"http://secret h/\" }"), 0);

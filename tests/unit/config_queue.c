@@ -134,7 +134,7 @@ Test(queue, all_keys)
 	forget();
 }
 
-/* It takes submits alone: nobody has to do a job here. */
+/* A queue without slots takes submits alone: nobody has to do a job here. */
 Test(queue, no_slots)
 {
 	cr_assert_eq(load("queue q { slots = 0 }\nqueue r { slots = 0 " WORK "}"), 0);
@@ -248,7 +248,7 @@ Test(queue, odd)
 	forget();
 }
 
-/* Who can write to ZooKeeper can submit. */
+/* Anybody who can write to ZooKeeper can submit. */
 Test(queue, without_auth_file)
 {
 	char file_name[] = "a";

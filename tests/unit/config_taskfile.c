@@ -1057,7 +1057,7 @@ static struct task_files made_of(struct task_file *list, size_t n)
 	return (struct task_files){.list = list, .n = n};
 }
 
-/* What is kept of refused files does not pass the limit of tasks either. */
+/* Tasks that are kept of refused files count towards the limit of tasks as well. */
 Test(taskdir, merge_limit)
 {
 	static struct task_config made[WORKER_TASKS_MAX + 2];

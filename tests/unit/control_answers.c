@@ -1,6 +1,7 @@
 /*
- * What the socket answers while time goes on: each look at the clock moves it here, so that a lease or a wait
- * runs out between any two looks that one answer takes. The answer is whole and agrees with itself all the same.
+ * The socket's answers while time goes on: each look at the clock moves it here, so that a lease or
+ * a wait runs out between any two looks that one answer takes. The answer is whole and agrees with
+ * itself all the same.
  */
 #include "control_peer.h"
 #include "node_site.h"
@@ -41,7 +42,7 @@ static size_t promised(struct reader map)
 
 static struct runs runs;
 
-/* What an answer looks at, as it is now. */
+/* The node that an answer looks at, as it is now. */
 static struct node *node(void)
 {
 	static struct node n;

@@ -79,7 +79,7 @@ Test(ask, one_that_takes_long_does_not_count_as_asking)
 	is_free(alice);
 }
 
-/* What is packed then goes nowhere: peer_begin() would fail the test. */
+/* An answer that is packed then goes nowhere: peer_begin() would fail the test. */
 Test(ask, it_goes_on_without_its_client)
 {
 	struct note *a = begins(alice, &stays, "a"), *b = begins(bob, &stays, "b");

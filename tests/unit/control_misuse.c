@@ -68,7 +68,7 @@ Test(misuse, options_are_maps_whose_keys_come_once_and_have_their_type)
 	refuses("interrupted: not a bool", "join_finish", 2, "i1ss", N(1), "interrupted", "no");
 }
 
-/* What a later client may say besides is no mistake. */
+/* Keys that only a later client knows are no mistake. */
 Test(misuse, keys_that_are_not_known_are_passed_over)
 {
 	request(alice, "lock", 2, "s3sssssi", "l", "later", "word", "id", ID, "slots", N(1));

@@ -22,7 +22,7 @@ Test(assign, least_loaded_by_its_share)
 	size_t cursor = 0;
 
 	cr_expect_eq(assign_pick(QUEUE_ASSIGN_LEAST, w, 3, &cursor, 0), 1); /* 3/8 */
-	/* Of those that are equally loaded each has its turn. */
+	/* Workers that are equally loaded take turns. */
 	const struct assign_worker same[] = {{2, 0}, {2, 0}, {2, 0}};
 	cursor = 0;
 	cr_expect_eq(assign_pick(QUEUE_ASSIGN_LEAST, same, 3, &cursor, 0), 1);

@@ -160,7 +160,7 @@ static void claims_after_read(int64_t owner_ms)
 	is_state(ELECTION_CLAIMING);
 }
 
-/* It was given up: a little later it is looked who has taken it. Nobody. */
+/* Looks a little later who has taken what was given up. Nobody has. */
 static void nobody_took_it(void)
 {
 	sends(ELECTION_READ, 0);
@@ -427,7 +427,7 @@ Test(claim, the_second_reads_when_it_was_given_up_to_the_best)
 	cr_assert_eq(deadline() - now, 500); /* handed over: nobody's lease to wait for */
 }
 
-/* What was given up while we were no candidate may have been taken and have vanished since. */
+/* A task that was given up while we were no candidate may have been taken and lost since. */
 Test(claim, of_what_was_handed_over_long_ago_waits)
 {
 	follow(0);
@@ -451,7 +451,7 @@ Test(claim, of_what_was_handed_over_long_ago_waits)
 	cr_assert_eq(deadline() - now, ELECTION_STAGGER_MS + T_MS);
 }
 
-/* It may have registered anew: then it is missing for the moment that it takes to read its record. */
+/* The owner may have registered anew, and is missing until its new record is read. */
 Test(claim, waits_while_workers_are_still_to_be_read)
 {
 	struct election_event none = {.type = ELECTION_NODE, .node = {.known = true}};
@@ -482,7 +482,7 @@ Test(claim, waits_while_workers_are_still_to_be_read)
 	}
 }
 
-/* What may have been anybody's turns out to be one's who was granted a longer session timeout than we. */
+/* An owner that turns up late may have been granted a longer session timeout than ours. */
 Test(claim, waits_by_the_longer_lease_of_an_owner_that_turns_up)
 {
 	follow(0);
@@ -626,7 +626,10 @@ Test(yield, waits_until_the_better_has_been_there_for_a_while)
 	cr_assert_eq(find(ELECTION_RELEASE)->to, UINT64_C(5));
 }
 
-/* Who is better as well, and has not heard of the best, would take the task: seed 1000420 of the simulator. */
+/*
+ * The second-best, if it has not heard of the best, would take the task: seed 1000420 of the
+ * simulator.
+ */
 Test(yield, without_a_delay_lets_the_others_hear_of_the_best)
 {
 	lead();
@@ -797,7 +800,7 @@ Test(yield, waits_for_a_held_run_but_not_for_ever)
 	released_after_read();
 }
 
-/* What a job has been promised does not become less when another begins. */
+/* The promise to a job does not become shorter when another job begins. */
 Test(yield, waits_for_the_longest_hold)
 {
 	lead();
@@ -1097,7 +1100,7 @@ Test(yield, to_one_that_joins_is_not_delayed_by_an_earlier_handover)
 	cr_assert_eq(deadline() - now, no_guard.yield_delay_ms);
 }
 
-/* It did not act in time when the leader was lost; no file disagrees. */
+/* The best worker was late when the leader was lost; no file disagrees. */
 Test(yield, to_one_that_was_late_when_the_leader_was_lost_is_as_soon_as_ever)
 {
 	begin(&no_guard);
@@ -1287,7 +1290,7 @@ Test(session, a_cut_keeps_the_role_and_sends_nothing)
 	released_after_read(); /* it was due */
 }
 
-/* What is read before anything was confirmed on the connection may be stale. */
+/* A read may be stale if it was answered before anything was confirmed on the connection. */
 Test(session, a_read_answered_while_cut_is_read_again)
 {
 	release();

@@ -21,7 +21,7 @@ static uint64_t next_random(void)
 	return z ^ (z >> 31);
 }
 
-/* What makes a worker: a row of a table in the tests. */
+/* The description of a worker: a row of a table in the tests. */
 struct spec {
 	const char *id, *version, *ip;
 	int32_t random_ints[WORKER_RANDOM_INTS];
@@ -331,7 +331,7 @@ Test(fleet, only_the_pinned_version_leads)
 	fleet_done(&f);
 }
 
-/* Who has resigned leads only while nobody else can, and then by the usual order. */
+/* A worker that has resigned leads only while nobody else can, and then by the usual order. */
 Test(fleet, who_has_resigned_comes_last)
 {
 	const struct contest c = {.task = "job", .min_version = "2", .rank_position = 0};
@@ -395,7 +395,7 @@ static bool beats(const struct ranked *a, const struct ranked *b)
 	return order ? order > 0 : strcmp(v->id, w->id) > 0;
 }
 
-/* Where everybody stands, by the definition. */
+/* Checks the place of each worker against the definition. */
 static void check_places(const struct fleet *f, const struct contest *c)
 {
 	struct ranked ranked[MANY];
@@ -620,7 +620,7 @@ Test(fleet, a_join_or_a_leave_moves_only_what_it_must)
 	all_best(&f, after);
 	cr_expect_eq(memcmp(before, after, sizeof(before)), 0);
 
-	/* One that is best nowhere comes and goes. */
+	/* A worker that is best nowhere comes and goes. */
 	add_random(&f, 9, "0.9");
 	all_best(&f, after);
 	cr_expect_eq(memcmp(before, after, sizeof(before)), 0);
@@ -675,7 +675,7 @@ Test(fleet, resigning_is_from_one_task)
 	fleet_done(&f);
 }
 
-/* What counts for everybody with an older version is that, and not how they rank among each other. */
+/* An older version is the reason for all workers that have one, and not their rank. */
 Test(fleet, an_older_version_is_the_reason)
 {
 	const struct contest c = {.task = "job", .rank_position = 0};
@@ -693,7 +693,7 @@ Test(fleet, an_older_version_is_the_reason)
 	fleet_done(&f);
 }
 
-/* Who has resigned knows what time it is. */
+/* A worker that has resigned at least knows what time it is. */
 Test(fleet, whose_clock_is_off_leads_behind_all_others)
 {
 	const struct contest c = {.task = "job", .rank_position = 0};

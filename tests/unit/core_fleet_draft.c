@@ -167,7 +167,7 @@ static void live(const char *const *versions, size_t limit, enum version_policy 
 			w.fleet.n_members > 0 ? w.fleet.by_id[draw((unsigned)w.fleet.n_members)]
 					      : NULL;
 		check(&w, index, self);
-		/* What is kept is not thrown away each time. */
+		/* Drafts that are kept have to outlive several steps without a look. */
 		for (unsigned j = draw(4); j > 0; j--)
 			step(&w);
 		fleet_standing(&w.fleet, index_of(&w, "scan:0"), NULL);
@@ -238,7 +238,7 @@ Test(fleet_draft, a_limit_leaves_the_rest_to_the_next_version)
 	fleet_done(&w.fleet);
 }
 
-/* Of a big fleet nearly nobody comes before the first 12 in order. */
+/* Newcomers to a big fleet hardly ever come before the first 12 in order. */
 Test(fleet_draft, who_comes_too_late_changes_nothing)
 {
 	struct world w = {.versions = usual};

@@ -47,7 +47,7 @@ Test(identity, names)
 	cr_expect_str_eq(name("c"), "blue");
 	cr_expect_str_eq(identity_host(fleet_find(&f, "a")->worker), "app-1");
 	cr_expect_str_eq(identity_host(fleet_find(&f, "c")->worker), "blue");
-	/* Of a program that says nothing, and a hostname that begins another. */
+	/* A program that says nothing, on a host whose name begins another's. */
 	add("d", "app", "", "");
 	cr_expect_str_eq(name("d"), "app");
 	drop("b");
@@ -89,7 +89,7 @@ Test(identity, twins)
 	add("b", "web", "web:/s", "m2");
 	cr_expect(fleet_find(&f, "a")->twin && fleet_find(&f, "b")->twin);
 	cr_expect_not(fleet_find(&f, "x")->twin);
-	/* What was decided on one of them. */
+	/* Decisions on one of them. */
 	cr_expect(identity_concerns(&f, "web:/s", "m1", "web:/s", "m1"));
 	cr_expect_not(identity_concerns(&f, "web:/s", "m1", "web:/s", "m2"));
 	cr_expect(identity_concerns(&f, "web:/s", "m1", "web:/s", ""), "who does not say is meant");

@@ -88,7 +88,7 @@ Test(lease, what_was_heard_may_not_have_been_reported)
 	lease_committed(&l, 4749, 4760);
 	lease_committed(&l, 5000, 5010);
 	cr_expect_eq(lease_left(&l, 5010), 1000 + SPAN - 5010);
-	/* Of several the newest that is old enough. */
+	/* The newest answer that is old enough counts. */
 	lease_heard(&l, 5500, 5600);
 	lease_heard(&l, 6000, 6100);
 	lease_heard(&l, 7000, 7100);
@@ -224,7 +224,7 @@ Test(lease, a_session_that_moves)
 	cr_expect_eq(lease_left(&l, 2150), 2000 + SPAN - 2150, "a later one takes nothing back");
 }
 
-/* What was counted with a longer timeout is void at once. */
+/* A lease that was counted with a longer timeout is void at once. */
 Test(lease, a_session_that_is_granted_less)
 {
 	static const struct {
@@ -267,7 +267,7 @@ Test(lease, a_session_that_is_granted_less_before_it_counts)
 	cr_expect_eq(lease_left(&l, 1100), 1000 + 2000 - 120 - 1100);
 }
 
-/* It goes on with the shorter one, as a session that began with it. */
+/* The lease goes on with the shorter timeout, as in a session that began with it. */
 Test(lease, a_session_that_was_granted_less_goes_on_with_less)
 {
 	struct lease l;
@@ -342,7 +342,10 @@ Test(lease, next_sign_of_life)
 	cr_expect_eq(lease_next(&l, 1000, true), 83, "never less often than usual");
 }
 
-/* What is left when all goes well, for the timeouts that are in use and a network that takes 50 ms. */
+/*
+ * The lease that is left when all goes well, for the timeouts in use and a network that takes 50
+ * ms.
+ */
 Test(lease, stays_up)
 {
 	static const int64_t timeouts[] = {2000, 4000, 10000, 30000, 40000};

@@ -129,7 +129,7 @@ Test(owed, the_next_look)
 
 	p = owed_plan(&r, &(struct owed_sight){T0 + 1, T0, T0, NEVER, false});
 	cr_expect_eq(p.next_ms, T0 + MINUTE);
-	/* It is missed then. */
+	/* The tick is missed then. */
 	p = owed_plan(&r, &(struct owed_sight){T0 + MINUTE, T0, T0, T0 + 1, false});
 	cr_expect_eq(p.next_ms, T0 + MINUTE + 10 * SEC);
 	minutely = (struct schedule){.every_s = INT64_C(1) << 40};

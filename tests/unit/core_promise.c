@@ -1,4 +1,4 @@
-/* What an answer may promise, and that no handover of our own will comes before its end. */
+/* Promises of an answer: no handover of our own comes before their end. */
 #include <criterion/criterion.h>
 
 #include "core/election/election_promise.h"

@@ -180,7 +180,7 @@ Test(run, what_was_claimed_waits_for_the_lease_that_it_is_told_with)
 	is(next(), RUN_START);
 }
 
-/* Where another leads it is over: who waits to begin it again need not wait for us. */
+/* A claim is over once another leads: who waits to begin the run again need not wait for us. */
 Test(run, what_was_claimed_is_not_kept_from_another)
 {
 	begin(true, false);
@@ -402,7 +402,9 @@ Test(run, runs_of_a_task_do_not_overlap)
 	is(answered(LEDGER_ABSENT), RUN_NOTHING);
 	cr_assert_not(run_holds(&r));
 
-	/* What is taken is told at once, and who does not lead waits for whom does. */
+	/*
+	 * A taken tick is told at once, and a caller whose node does not lead waits for the leader.
+	 */
 	begin(true, false);
 	sight.leads = sight.busy = true;
 	is(next(), RUN_LOOK);
@@ -445,7 +447,7 @@ Test(run, a_lost_run_waits_for_the_job_before_it)
 	sight.now_ms++;
 	is(next(), RUN_WAITED);
 
-	/* Who is drained will not lead. */
+	/* A drained node will not lead. */
 	stand_by();
 	sight.runner_lives = false;
 	sight.elsewhere = sight.drained = true;
@@ -490,7 +492,7 @@ Test(run, a_supervisor_that_comes_back)
 	is(next(), RUN_LOOK_ATTACHED);
 	is(answered(LEDGER_ABSENT), RUN_ATTACHED);
 
-	/* Of the same sidecar. */
+	/* The supervisor comes back to the same sidecar. */
 	going();
 	run_caller_gone(&r, T0, 3000);
 	cr_assert_eq(r.phase, RUN_DYING);
@@ -517,7 +519,7 @@ Test(run, a_supervisor_that_comes_back_in_vain)
 	is(next(), RUN_LOOK_INHERITED);
 	is(LOOKED(.ours = true, .running = true), RUN_LOST);
 
-	/* It has gone again. */
+	/* The supervisor has gone again. */
 	inherited(true);
 	sight.same = true;
 	is(next(), RUN_LOOK_ATTACHED);
@@ -616,7 +618,7 @@ Test(run, of_the_sidecar_before_us)
 	is(run_finish(&r, sight.now_ms), RUN_NOTHING);
 	cr_assert_not(run_holds(&r));
 
-	/* It has been recorded, which need not be waited for. */
+	/* The end has been recorded, which need not be waited for. */
 	run_inherit(&r, sight.now_ms + 5000, true);
 	is(next(), RUN_LOOK_INHERITED);
 	is(LOOKED(.ours = true), RUN_GONE);
@@ -624,7 +626,7 @@ Test(run, of_the_sidecar_before_us)
 	is(run_attach(&r), RUN_NOTHING);
 	is(next(), RUN_LOOK_INHERITED);
 	is(LOOKED(.ours = true), RUN_UNATTACHED);
-	/* It has been pruned, so nobody can tell. */
+	/* The record has been pruned, so nobody can tell. */
 	run_inherit(&r, sight.now_ms + 5000, true);
 	is(next(), RUN_LOOK_INHERITED);
 	is(answered(LEDGER_ABSENT), RUN_NOTHING);
@@ -674,7 +676,7 @@ Test(run, who_stands_by_waits_for_its_session_too)
 	sight.now_ms += RUN_ORPHAN_MS;
 	is(next(), RUN_WAITED);
 
-	/* Who waits for a tick has nothing to stand by for. */
+	/* A caller that waits for a tick has nothing to stand by for. */
 	begin(true, false);
 	sight.rerun = true;
 	is(next(), RUN_LOOK);
@@ -876,7 +878,7 @@ Test(run, a_clock_that_is_not_known_yet_is_waited_for)
 	is(next(), RUN_CLAIM);
 }
 
-/* What may have been claimed is found out first. */
+/* A claim that may have been committed is resolved first. */
 Test(run, a_claim_whose_answer_was_lost_is_resolved_whatever_the_clock)
 {
 	begin(true, false);

@@ -58,7 +58,7 @@ Test(run_scheduled, what_failed_is_claimed_over)
 	cr_expect_eq(r.version, 8);
 }
 
-/* What is there, and whether the attempt of that number may follow. */
+/* The record that is there, and whether the attempt of that number may follow it. */
 Test(run_scheduled, which_attempts_may_follow)
 {
 	static const struct {

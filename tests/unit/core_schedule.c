@@ -91,7 +91,7 @@ Test(schedule, utc)
 		{"0 0 * * sat-sun", "2026-11-20T00:00:00Z",
 		 "2026-11-21T00:00:00Z 2026-11-22T00:00:00Z"},
 		{"0 0 * * 7", "2026-11-20T00:00:00Z", "2026-11-22T00:00:00Z"},
-		/* One of day and weekday suffices, unless one begins with a star. */
+		/* Either day or weekday suffices, unless one begins with a star. */
 		{"0 0 13 * 5", "2026-11-20T00:00:00Z", "2026-11-27T00:00:00Z 2026-12-04T00:00:00Z"},
 		{"0 0 */2 * 5", "2026-11-20T00:00:00Z",
 		 "2026-11-27T00:00:00Z 2026-12-11T00:00:00Z"},
@@ -119,7 +119,7 @@ Test(schedule, daylight_saving, .fini = close_zone)
 {
 	open_zone("Europe/Berlin");
 	expect("30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z 2026-03-30T00:30:00Z");
-	/* One tick however many times fall into the gap, or onto its end. */
+	/* All times that fall into the gap, or onto its end, make one tick. */
 	expect("0,30 2-3 * * *", "2026-03-29T00:30:00Z",
 	       "2026-03-29T01:00:00Z 2026-03-29T01:30:00Z 2026-03-30T00:00:00Z");
 	expect("*/30 * * * *", "2026-03-29T00:00:00Z",

@@ -21,7 +21,7 @@ Test(skew, is_measured_within_half_the_time_of_a_request)
 	cr_expect_eq(s.error_ms, 5);
 	cr_expect_eq(skew_server(&s, 1005), SERVER + 1004);
 	cr_expect_eq(skew_server(&s, 61005), SERVER + 61004);
-	/* One that took long may say anything within it. */
+	/* An answer that took long may say anything within that time. */
 	cr_expect_not(skew_heard(&s, 2000, 22000, SERVER + 2000, TOLERANCE));
 	cr_expect_eq(s.error_ms, 5, "the better one is kept");
 	/* A short one follows a slow drift. */
@@ -82,8 +82,8 @@ Test(skew, what_is_published_is_replaced_beyond_a_step)
 static const struct {
 	const char *what;
 	/*
-	 * One letter for each, '-': not known, '0': an older sidecar. A capital letter is a clone:
-	 * the machine's identity is that of 'a', and the name of the host is its own.
+	 * A letter for each machine; '-': not known, '0': an older sidecar. A capital letter is a
+	 * clone: its machine id is that of 'a', and its hostname is its own.
 	 */
 	const char *machines;
 	int64_t offsets[MOST];

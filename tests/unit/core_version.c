@@ -4,8 +4,10 @@
 #include "base/text/name.h"
 #include "core/fleet/version.h"
 
-/* What Maven 3.8.7 answers; tests/oracle/maven.sh asks it about many more, and any difference that
- * it finds becomes a row here. */
+/*
+ * Answers of Maven 3.8.7; tests/oracle/maven.sh asks it about many more, and any difference that it
+ * finds becomes a row here.
+ */
 static const struct {
 	const char *a, *b;
 	int expected;

@@ -58,7 +58,7 @@ Test(version_form, of_each)
 			     cases[i].version, version_form(cases[i].version));
 }
 
-/* What is said of them is so. */
+/* Versions sort as their form says. */
 Test(version_form, sorts_as_is_said)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

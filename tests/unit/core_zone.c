@@ -193,7 +193,7 @@ static struct zone_rule rule(const char *text)
 
 Test(zone_rule, offsets_of_a_year)
 {
-	/* Of 2026, from date(1). */
+	/* Offsets of 2026, from date(1). */
 	static const struct {
 		const char *rule;
 		int64_t begin, end; /* of summer time */

@@ -126,7 +126,7 @@ static void until_gone(size_t n)
 		uv_run(&loop, UV_RUN_ONCE);
 }
 
-/* Who tells a client something holds what goes with it: that it is gone is heard later. */
+/* A caller that tells a client something still uses it, so its end is heard of later. */
 Test(connection, a_client_that_is_gone_goes_behind_what_it_is_told)
 {
 	int fd = waiting_client();

@@ -20,7 +20,7 @@
 
 TestSuite(docs, .timeout = 60);
 
-/* One kind of file with what there is about it. */
+/* A kind of file, with the documents about it. */
 static const struct document {
 	const struct setting_key *(*keys)(size_t *ret_n);
 	const char *example;

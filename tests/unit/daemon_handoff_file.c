@@ -172,10 +172,10 @@ Test(handoff_file, what_is_a_copy_is_ignored)
 
 	gethostname(name, sizeof(name) - 1);
 	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
-	/* Of another machine: behind the key and the head of its string comes the machine's id. */
+	/* A file of another machine: its id comes behind the key and the head of its string. */
 	change("host", 2);
 	expect_ignored(-ESTALE, COPY);
-	/* Of another host. */
+	/* A file of another host. */
 	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
 	change(name, 0);
 	expect_ignored(-ESTALE, COPY);

@@ -13,7 +13,7 @@ static struct {
 	int rc;
 	bool refuses, silent;
 	int state;
-	/* Of a silent one: it answers when its state was asked for so often while it closes. */
+	/* A silent library answers once its state was asked for so often while it closes. */
 	int answers_after;
 	data_completion_t owed;
 	const void *owed_data;
@@ -185,7 +185,7 @@ static void ask(enum kind kind)
 	cr_assert_eq(seen.replies, 1);
 }
 
-/* What a server said proves that the session was alive; what the library made up proves nothing. */
+/* Answers of a server prove that the session was alive; those that the library made up do not. */
 Test(zk, what_counts_as_heard)
 {
 	static const struct {

@@ -70,7 +70,7 @@ static inline void join_as(const struct gang_request *request)
 	gangs_join(&gangs, &q, on_answer, &owner);
 }
 
-/* One of two, that stops when the other is lost. */
+/* Joins as one of two members, and stops when the other is lost. */
 static inline void join(uint64_t id, const char *key)
 {
 	join_as(&(struct gang_request){.id = id, .key = key, .count = 2, .timeout_ms = -1});
@@ -112,7 +112,7 @@ static inline struct store_reply record_reply(void)
 	return holds(data.data, data.len, gang_stat());
 }
 
-/* What the node of a member says of whose it is. */
+/* A member's node, with whose it is. */
 static inline struct store_reply member_of(const char *node, const char *machine)
 {
 	static struct buffer data;

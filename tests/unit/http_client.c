@@ -14,7 +14,7 @@
 
 #define SIZE 4096
 
-/* What came of a request. */
+/* The outcome of a request. */
 struct outcome {
 	bool ended;
 	long status;

@@ -53,7 +53,7 @@ static inline struct store_reply slots(int64_t n)
 	return holds(data.data, data.len, (struct store_stat){0});
 }
 
-/* What one before us says of itself. */
+/* The node of a locker before us. */
 static inline struct store_reply locker(bool held)
 {
 	static struct buffer data;
@@ -65,7 +65,7 @@ static inline struct store_reply locker(bool held)
 	return holds(data.data, data.len, (struct store_stat){0});
 }
 
-/* What one says that came with so many slots. */
+/* The node of a locker that came with so many slots. */
 static inline struct store_reply came_with(int64_t n)
 {
 	static struct buffer data;

@@ -36,7 +36,7 @@ static void enter(uint64_t id, unsigned count, bool command, int64_t timeout_ms)
 		       on_answer, NULL);
 }
 
-/* Who is in the folder from now on, in the order of the calls. */
+/* Adds a node to the folder, in the order of the calls. */
 static const char *node_of(uint64_t id, unsigned count, bool command, int64_t session)
 {
 	const struct party_ticket t = {
@@ -333,7 +333,7 @@ Test(barrier, a_lost_session)
 	nobody();
 	world_session.id = 70;
 	parties_up(&barriers);
-	/* So much has happened since that it is not remembered. */
+	/* More rounds have begun since than are remembered. */
 	for (uint64_t i = 10; i < 10 + BARRIER_ROUNDS_MAX + 1; i++)
 		is_opened(&i, 1);
 	while (world_request() && world_request()->kind == WORLD_MULTI)

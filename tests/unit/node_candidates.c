@@ -1,4 +1,6 @@
-/* Who may lead each task, as the election is told it: the table of docs/ELECTION.md, "Who is best". */
+/*
+ * Candidates of each task, as the election is told: the table of docs/ELECTION.md, "Who is best".
+ */
 #include "node_site.h"
 
 static void begin(void)

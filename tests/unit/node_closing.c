@@ -1,4 +1,6 @@
-/* What earlier releases left open to the world is closed once for the fleet, where there is an identity. */
+/*
+ * Nodes that earlier releases left open to the world are closed once, where there is an identity.
+ */
 #include "node_site.h"
 
 #include "node/recipes/roster/closing.h"

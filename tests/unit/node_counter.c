@@ -1,4 +1,4 @@
-/* One addition after the other, with every answer that ZooKeeper may give. */
+/* Additions, one after the other, with every answer that ZooKeeper may give. */
 #include "recipe_world.h"
 
 #include "node/recipes/counter/counter.h"
@@ -43,7 +43,7 @@ static void is_read(int32_t version)
 	buffer_done(&b);
 }
 
-/* What is sent: becomes `record`. */
+/* Expects the request, and reads `record` from it. */
 static void is_sent(enum store_op_type type, int32_t version, int64_t value)
 {
 	const struct world_request *r = world_request();
@@ -127,7 +127,7 @@ Test(counter, a_lost_answer_is_found)
 	counters_done(&counters);
 }
 
-/* It is not there: made again, under the same number, so that it cannot be made twice. */
+/* The addition is not there. It is made again under its number, and so cannot be made twice. */
 Test(counter, a_lost_request_is_made_again)
 {
 	begin();
@@ -196,7 +196,7 @@ Test(counter, in_time_or_not_at_all)
 	cr_assert_eq(told[0].outcome, COUNTER_UNKNOWN);
 	cr_assert_eq(told[1].outcome, COUNTER_NOT_DONE);
 	cr_assert_eq(told[2].outcome, COUNTER_NOT_DONE);
-	/* What is answered now is nobody's any more. */
+	/* Answers that come now belong to nobody. */
 	world_answer_code(STORE_NO_NODE, -1);
 	world_answer_code(STORE_OK, -1);
 	cr_assert_eq(n_told, 3);

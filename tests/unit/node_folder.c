@@ -147,7 +147,7 @@ Test(folder, a_refresh_says_which_list_is_new_enough)
 {
 	uint64_t due;
 
-	/* One is outstanding, which may be older than what the caller knows. */
+	/* The outstanding list may be older than what the caller knows. */
 	due = folder_refresh(&folder);
 	cr_expect_eq(due, folder.lists + 2);
 	asks("list! folder", names(NULL));

@@ -40,7 +40,7 @@ static void enter(uint64_t id, const char *key, int64_t timeout_ms)
 		   on_answer, NULL);
 }
 
-/* Who is in the folder from now on, in the order of the calls. */
+/* Adds a node to the folder, in the order of the calls. */
 static void add_node(uint64_t id, const char *key, int64_t session, bool left)
 {
 	struct party_ticket t = {
@@ -106,7 +106,7 @@ static void is_done(void)
 	world_answer_code(STORE_OK, -1);
 }
 
-/* What a member's node says is read before the gang begins. */
+/* A member's node is read before the gang begins. */
 static void tell_address(void)
 {
 	struct gang_member_record m = {.node = "n", .ip = "10.0.0.1", .hostname = "h"};
@@ -120,7 +120,9 @@ static void tell_address(void)
 	buffer_done(&b);
 }
 
-/* Who makes the last node begins the gang: one transaction proves that both are there. */
+/*
+ * The member that makes the last node begins the gang: one transaction proves that both are there.
+ */
 Test(gang, the_last_that_comes_begins_it)
 {
 	begin();
@@ -169,7 +171,7 @@ Test(gang, with_the_end_of_a_lease_nothing_begins)
 	cr_assert_eq(gangs_renew(&gangs, &gangs, told[0].number), 3000);
 }
 
-/* One with the key of another that is there is refused, and leaves nothing. */
+/* A member with the key of another that is there is refused, and leaves nothing. */
 Test(gang, a_key_that_is_there_is_refused)
 {
 	begin();
@@ -220,7 +222,7 @@ Test(gang, a_dead_one_is_kept_for_a_minute)
 	cr_assert_eq(n_told, 0);
 }
 
-/* One of its name may have come to the same version meanwhile: who runs in this one is proved. */
+/* Another gang of that name may be at the same version: the transaction proves which one it is. */
 Test(gang, that_one_is_lost_is_noted_of_the_same_gang_alone)
 {
 	begin();
@@ -249,7 +251,9 @@ static void ends_in_time(void)
 	cr_assert_eq(told[0].outcome, PARTY_TIMEOUT);
 }
 
-/* Who times out deletes its node under the version of the record that does not have it. */
+/*
+ * A member that times out deletes its node under the version of the record that does not list it.
+ */
 Test(gang, a_timeout_is_proved)
 {
 	begin();

@@ -1,4 +1,4 @@
-/* What clients, the session and the sidecar's end say to gangs (gang.c). */
+/* Calls to gangs (gang.c) by clients, by the session and at the sidecar's end. */
 #include "gang_site.h"
 
 #define MAKE   "check workers/me, check gangs/g v3, create+ gangs/g/" MADE("1", "7", "a")
@@ -148,7 +148,7 @@ Test(gang_calls, a_command_goes_on_while_the_connection_is_lost)
 	renews_over_a_cut(renew);
 }
 
-/* It was ended because another was lost: the others need not hear of it. */
+/* The command was ended because another was lost: the others need not hear of it. */
 Test(gang_calls, an_interrupted_command_of_a_gang_that_stops_leaves_in_order)
 {
 	start();
@@ -163,7 +163,7 @@ Test(gang_calls, an_interrupted_command_of_a_gang_that_stops_leaves_in_order)
 	     ok());
 }
 
-/* It may run until the lease that it was told of is over. */
+/* The command may run until the lease that it was told of is over. */
 Test(gang_calls, a_client_that_goes_loses_its_member_when_its_lease_is_over)
 {
 	start();
@@ -211,7 +211,7 @@ Test(gang_calls, a_client_that_goes_while_it_waits_leaves_nothing)
 	cr_expect_eq(n_released, 0, "it knows");
 }
 
-/* What the sidecar before us told counts from the last that is heard of its client. */
+/* The previous sidecar's lease counts from when its client was last heard of. */
 Test(gang_calls, a_client_that_goes_as_it_comes_back_may_have_a_command)
 {
 	session.granted_ms = LEASES;
@@ -230,7 +230,7 @@ Test(gang_calls, a_client_that_goes_as_it_comes_back_may_have_a_command)
 	asks(LOSE, ok());
 }
 
-/* It never asked us to renew it. */
+/* The client never asked us to renew its lease. */
 Test(gang_calls, what_was_taken_over_lives_by_what_was_promised_before)
 {
 	session.granted_ms = LEASES;

@@ -177,7 +177,7 @@ Test(gang_member, of_two_with_a_key_the_later_one_waits)
 	answered(PARTY_IN_USE, KEY_IN_USE);
 }
 
-/* Of one sidecar: nobody has to be asked. */
+/* Members of the same sidecar: nobody has to be asked. */
 Test(gang_member, one_of_our_own_with_that_key_is_there)
 {
 	join(1, "a");
@@ -209,7 +209,7 @@ Test(gang_member, of_one_that_is_followed_by_another_that_is_asked)
 	answered(PARTY_IN_USE, KEY_IN_USE);
 }
 
-/* It comes back soon, or its node goes. */
+/* A member of the previous sidecar comes back soon, or its node goes. */
 Test(gang_member, one_of_the_sidecar_before_us_is_waited_for)
 {
 	join(2, "a");

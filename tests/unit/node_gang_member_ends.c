@@ -24,7 +24,7 @@ static void start(void)
 	idle();
 }
 
-/* It has left in order, so that the others need not stop; the last one takes it all away. */
+/* The member leaves in order, so that the others need not stop; the last one takes it all away. */
 Test(gang_member_ends, whose_command_has_ended_leaves_a_mark)
 {
 	start();
@@ -143,7 +143,7 @@ Test(gang_member_ends, a_gang_that_goes_on_goes_on)
 	cr_expect_gt(gangs_renew(&gangs, &owner, told.number), 0);
 }
 
-/* It is in the record, and its node went with a session before it was told. */
+/* The member is in the record, and its node went with a session before the client was told. */
 Test(gang_member_ends, whose_node_has_gone_as_it_began_is_refused)
 {
 	join(1, "a");
@@ -155,7 +155,7 @@ Test(gang_member_ends, whose_node_has_gone_as_it_began_is_refused)
 	answered(PARTY_FAILED, WAS_LOST);
 }
 
-/* It is in the record, and nobody wants it any more. */
+/* The member is in the record, and nobody wants it any more. */
 Test(gang_member_ends, whose_client_went_as_it_began_is_lost)
 {
 	join(1, "a");

@@ -1,4 +1,4 @@
-/* What is read of a gang, what is proved by it, and what follows from a refusal. */
+/* Reads of a gang, what they prove, and what follows from a refusal. */
 #include "gang_site.h"
 
 #define MAKE_GANG "check workers/me, create gangs/g"
@@ -60,7 +60,7 @@ Test(gang_read, where_it_may_not_be_made_the_waiter_is_refused_and_told_why)
 	}
 }
 
-/* It may be there although we may not make it. */
+/* The folder may be there although we may not make it. */
 Test(gang_read, a_folder_that_may_not_be_made_is_none_the_worse_if_it_is_there)
 {
 	join(1, "a");
@@ -199,7 +199,7 @@ static struct store_reply member_stat(void)
 	return of_stat((struct store_stat){.owner = 9});
 }
 
-/* Of three, we are the first. */
+/* Runs a gang of three, of which we are the first. */
 static void run_three(bool goes_on)
 {
 	runs(goes_on);

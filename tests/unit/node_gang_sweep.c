@@ -3,7 +3,7 @@
 
 #define LEASES 25000 /* that the sidecar before us promised */
 
-/* One more in the fleet; the first by its id sweeps. */
+/* Adds a worker to the fleet; the first by its id sweeps. */
 static void joins_fleet(const char *id)
 {
 	joins(id, "1.0", 1)->worker->scheme = 1;
@@ -72,7 +72,7 @@ Test(gang_sweep, nothing_is_asked_without_a_session_or_where_the_next_sidecar_ta
 	idle();
 }
 
-/* What was asked on the connection before is not waited for. */
+/* Answers to requests of the previous connection are not waited for. */
 Test(gang_sweep, a_list_that_is_lost_does_not_stop_the_sweeps)
 {
 	parties_up(&gangs);

@@ -134,7 +134,10 @@ Test(groups, a_worker_is_news_while_it_lists_one_that_is_not_known)
 	worker_free(m.worker);
 }
 
-/* What others list is not trusted: for each of our tasks in a group as many as a draft has. */
+/*
+ * Other workers' lists are not trusted: for each of our tasks in a group we take as many as a draft
+ * has.
+ */
 Test(groups, there_are_no_more_than_the_drafts_may_have)
 {
 	enum { N = DRAFT_ITEMS_MAX + 40 };

@@ -1,4 +1,4 @@
-/* What a sidecar left behind is taken over in the same place alone: two nodes must never share a session. */
+/* A handoff is taken over in the same place alone: two nodes must never share a session. */
 #include <criterion/criterion.h>
 
 #include "node/session/handoff.h"

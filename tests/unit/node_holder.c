@@ -1,4 +1,6 @@
-/* What is promised for a command: the end of its lease, owners that go and come back, and the end of all. */
+/*
+ * Promises for a command: the end of its lease, owners that go and come back, and the end of all.
+ */
 #include "node_site.h"
 
 #include "node/holder/holder.h"

@@ -1,4 +1,7 @@
-/* What the sidecar before this one led: found, kept as it was promised, and given up where nobody wants it. */
+/*
+ * Tasks that the previous sidecar led: found, kept as promised, and given up where nobody wants
+ * them.
+ */
 #include "node_site.h"
 
 #include "node/election/inheritance.h"
@@ -57,7 +60,7 @@ static void is_alone(void)
 	asks("get! leaders/report", led_by("me", 30));
 }
 
-/* What the one before has promised in its last answer is not known here. */
+/* The previous sidecar's last promise is not known here. */
 Test(inheritance, it_is_not_given_up_before_the_last_promise_is_over)
 {
 	asks("get! leaders/report", led_by("me", 30));
@@ -94,7 +97,7 @@ Test(inheritance, a_stop_may_wait_for_promises_about_what_is_not_configured)
 	cr_expect_eq(leaders_promised_left(&leaders), 0);
 }
 
-/* What was promised under a longer yield-delay is the next sidecar's to keep. */
+/* A promise under a longer yield-delay is the next sidecar's to keep. */
 Test(inheritance, a_shorter_yield_delay_forgets_no_promise)
 {
 	struct node_timing timing = site_timing;

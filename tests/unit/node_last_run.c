@@ -58,7 +58,7 @@ void store_get(struct store *s, const char *path, bool watch, store_reply_fn fn,
 	ask(path, false, fn, arg);
 }
 
-/* What else a node asks of the two: nothing here does. */
+/* Stubs for what a node asks of host.h and store.h besides: nothing here does. */
 
 int64_t host_wall_ms(const struct host *h)
 {
@@ -242,7 +242,7 @@ static struct run_record record_of(const char *state)
 	return r;
 }
 
-/* What the ledger holds of every task: its ticks, and the state in all records; NULL: it is no record. */
+/* The ledger of every task: its ticks, and the state in all records; NULL: they are no records. */
 struct ledger {
 	char ticks[3][TICK_NAME_SIZE];
 	const char *state;

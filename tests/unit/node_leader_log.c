@@ -12,7 +12,7 @@
 static struct fleet fleet;
 static struct leader_log l;
 
-/* What is written while fn runs, without the time and the level of each line. */
+/* The log lines that fn writes, without the time and the level of each. */
 static const char *written(void (*fn)(void))
 {
 	static char text[16000];

@@ -47,7 +47,7 @@ Test(leaders, the_second_best_claims_in_its_turn)
 	pass(ELECTION_STAGGER_MS - 1);
 	idle();
 	pass(1);
-	/* What it knows is too old by then. */
+	/* The last read is too old by then. */
 	asks("get! leaders/report", failed(STORE_NO_NODE));
 	asks("exists! leaders/report", failed(STORE_NO_NODE));
 	asks(CLAIM, with_token(TOKEN));

@@ -109,7 +109,7 @@ Test(ledger, a_record_that_goes_between_look_and_read_is_looked_at_again)
 	says(LEDGER_AGAIN);
 }
 
-/* Where a tick has no record, the others tell whether it may have been pruned. */
+/* If a tick has no record, the others tell whether it may have been pruned. */
 Test(ledger, a_tick_without_a_record_is_absent_or_older_than_what_is_kept)
 {
 	static const struct {
@@ -238,7 +238,7 @@ Test(ledger, another_leadership_reads_anew)
 	says(LEDGER_DONE);
 }
 
-/* What was read under the old leadership may be outdated: others claimed meanwhile. */
+/* Reads under the old leadership may be outdated: others claimed meanwhile. */
 Test(ledger, what_a_claim_has_read_is_forgotten_where_the_leadership_changed_meanwhile)
 {
 	struct task *t = lead("report");

@@ -1,4 +1,6 @@
-/* What a node that is stopped right behind its start looks for: commands of the sidecar before it. */
+/*
+ * Commands of the previous sidecar, for which a node looks that is stopped right behind its start.
+ */
 #include "node_site.h"
 
 #include "node/recipes/leftovers.h"

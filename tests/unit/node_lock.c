@@ -1,4 +1,4 @@
-/* One lock after the other, with every answer that ZooKeeper may give. */
+/* Locks, one after the other, with every answer that ZooKeeper may give. */
 #include "recipe_world.h"
 
 #include "node/recipes/lock/lock.h"
@@ -415,7 +415,7 @@ Test(lock, the_client_goes)
 	locks_done(&locks);
 }
 
-/* What the sidecar before us had is found by its name, and nothing else is made. */
+/* The previous sidecar's node is found by its name, and no other is made. */
 Test(lock, after_a_restart)
 {
 	begin();

@@ -1,4 +1,4 @@
-/* What follows for one lock from each answer of ZooKeeper. */
+/* Steps of a lock, as they follow from each answer of ZooKeeper. */
 #include "lock_site.h"
 
 #define MINE	    "0000000000000007-" ID "-"
@@ -151,7 +151,7 @@ Test(lock_decide, whoever_may_not_enter_is_refused_and_told_why)
 	}
 }
 
-/* It may be there although we may not make it. */
+/* The folder may be there although we may not make it. */
 Test(lock_decide, a_folder_of_all_locks_that_may_not_be_made_is_none_the_worse_if_it_is_there)
 {
 	take(1, false);
@@ -410,7 +410,7 @@ Test(lock_decide, the_token_is_that_of_the_node_whatever_is_not_answered)
 
 /* --- whose turn it is ---------------------------------------------------------------------------------- */
 
-/* Of names with numbers 1 and so on, of which `own` is ours. */
+/* A list of nodes with numbers 1 to n, of which number `own` is ours. */
 static struct store_reply listed(size_t n, size_t own)
 {
 	static char texts[8][LOCK_NODE_MAX + 24], *list[8];
@@ -584,7 +584,7 @@ Test(lock_decide, who_waited_and_is_not_there_any_more_is_at_the_end_of_the_line
 	cr_expect_eq(n_told, 0);
 }
 
-/* Who gets no watch looks again by time, as after an event. */
+/* A locker that gets no watch looks again by time, as after an event. */
 Test(lock_decide, without_a_watch_the_line_and_what_is_held_are_looked_at_by_time)
 {
 	session.watches.limit = 0;
@@ -611,7 +611,7 @@ Test(lock_decide, without_a_watch_the_line_and_what_is_held_are_looked_at_by_tim
 	cr_expect_eq(locks_renew(&locks, &owner, told.number), 0, "it is lost");
 }
 
-/* What it wrote into its node has used up the watch: it is set again. */
+/* The write to our own node has used up the watch: it is set again. */
 Test(lock_decide, one_that_had_to_wait_hears_that_its_node_is_deleted)
 {
 	wait_for_one();
@@ -636,7 +636,10 @@ Test(lock_decide, who_has_gone_watches_nothing)
 	cr_expect_eq(session.watches.used[WATCH_RECIPE], 0);
 }
 
-/* It has the place of one that was deleted, and of another session's the name. */
+/*
+ * A node with our name may be another session's, and one that was listed may have been deleted
+ * since.
+ */
 Test(lock_decide, only_a_node_of_our_session_is_held)
 {
 	take(1, false);

@@ -1,4 +1,4 @@
-/* What is left of locks: empty folders, and nodes of our session that belong to nobody here. */
+/* Leftovers of locks: empty folders, and nodes of our session that belong to nobody here. */
 #include "lock_site.h"
 
 #define OURS   "0000000000000007-" ID "-0000000005"    /* of our session */
@@ -7,7 +7,7 @@
 #define LOOKS  20   /* at folders, at a time */
 #define LEASES 9000 /* that the sidecar before us promised */
 
-/* One more in the fleet; the first by its id sweeps. */
+/* Adds a worker to the fleet; the first by its id sweeps. */
 static void joins_fleet(const char *id)
 {
 	joins(id, "1.0", 1)->worker->scheme = 1;
@@ -50,7 +50,7 @@ static void is_asked_for(const char *lock)
 	idle();
 }
 
-/* So many. */
+/* A list of n folders. */
 static struct store_reply folders(size_t n)
 {
 	static char texts[LOOKS + 5][24], *list[LOOKS + 5];

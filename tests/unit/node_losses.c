@@ -164,7 +164,7 @@ Test(losses, each_leadership_looks_once)
 	losses_changed(&losses);
 	pass(5 * LOSSES_RETRY_MS);
 	idle();
-	/* It is deleted by hand, and claimed again. */
+	/* The leader node is deleted by hand, and claimed again. */
 	fires(STORE_NODE_DELETED, "leaders/report");
 	asks("check workers/me, set leaders, create* leaders/report",
 	     of_stat((struct store_stat){.mzxid = TOKEN + 1}));

@@ -141,7 +141,7 @@ Test(node, a_node_that_takes_over_goes_on_as_the_one_before)
 	cr_expect_eq(handed.started_at, 1234);
 }
 
-/* It leaves as soon as it has seen that the one before has left none. */
+/* A stopping node leaves as soon as it has seen that its predecessor has left no command. */
 Test(node, a_stop_right_behind_the_start_waits_for_no_command_that_is_not_there)
 {
 	node_take_over(&node, &kept, NULL, 0, true);
@@ -207,7 +207,7 @@ Test(node, promises_of_the_one_before_are_kept_as_long_as_they_may_last)
 	}
 }
 
-/* So that nothing is given up for not knowing it. */
+/* Tasks must not be given up just because not all is known yet. */
 Test(node, what_the_one_before_led_is_looked_for_once_all_is_known)
 {
 	node_take_over(&node, &kept, NULL, 0, true);
@@ -256,7 +256,7 @@ Test(node, a_fleet_that_changes_is_ranked_again)
 	cr_expect(t->election.view.newer);
 }
 
-/* What the one that left had noted for people is looked for. */
+/* The node looks for notices that the worker that left had written. */
 Test(node, notices_of_who_left_are_taken_over)
 {
 	static const struct notice_rule rules[] = {{.events = 1U << NOTICE_DEAD}};

@@ -35,7 +35,7 @@ TestSuite(node_events, .init = begin_busy);
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
-/* What looks again by a timer. */
+/* Timers by which parts of a node look again. */
 static const struct {
 	const char *name;
 	struct host_timer *timer;
@@ -75,7 +75,7 @@ static void script_wakes(const char *names, int line)
 	cr_expect_str_eq(text, names, "line %d: %s", line, text);
 }
 
-/* So that the runs have something to look at; and it is done with the first look. */
+/* A waiting run gives the runs something to look at, once: it is done with the first look. */
 static void a_run_waits(void)
 {
 	runs_claim(&node.runs, &caller, 1, t,

@@ -211,7 +211,7 @@ static const char *at_tick(const char *before, const char *behind)
 
 #define RECORDS "check workers/new, check leaders/report, check runs/report v0, create runs/report/"
 
-/* It is told before the caller is answered, and kept for the node that comes next. */
+/* A run is told before the caller is answered, and kept for the next sidecar. */
 Test(node_tasks, a_run_is_told_kept_and_noted_when_it_begins_and_ends)
 {
 	is_up();
@@ -346,7 +346,7 @@ static void wants_notices_of(enum notice_event event)
 	node_set_notices(&node, &rule, 1);
 }
 
-/* What is asked from now on, with any answer, until that is. */
+/* Whether that is asked for at last; other requests are answered until then. */
 static bool asks_at_last(const char *text)
 {
 	for (int i = 0; i < 20; i++) {

@@ -132,7 +132,7 @@ Test(outages, where_nobody_wants_to_know_nothing_is_kept)
 
 /* --- a rollout ------------------------------------------------------------------------------------------ */
 
-/* What ROOT/notices says, which was written so often before. */
+/* The data of ROOT/notices, which was written four times before. */
 static struct store_reply says(const char *version)
 {
 	return holds(version, strlen(version), (struct store_stat){.version = 4});
@@ -211,7 +211,7 @@ Test(outages, each_version_that_is_another_than_the_last_is_told)
 	cr_expect_str_eq(told.text, "rollout of 1.0 complete: 1 of 1 workers; before: 2.0");
 }
 
-/* What was before is not known: it is written, and nobody is told. */
+/* The previous version is not known: the first one is written, and nobody is told. */
 Test(outages, the_first_version_is_no_rollout)
 {
 	static const char *const unknown[] = {"", " 1.0", "\xff"};

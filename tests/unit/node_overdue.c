@@ -53,7 +53,7 @@ static struct store_reply ran(const char *state, int64_t ended_at)
 	return holds(data.data, data.len, (struct store_stat){0});
 }
 
-/* What the last transaction made of it. */
+/* The record that the last transaction wrote. */
 static struct seen_record written(void)
 {
 	struct seen_record record;

@@ -95,7 +95,7 @@ Test(own_index, read_once_and_proved_each_time)
 	own_index_done(&own);
 }
 
-/* It is given out while it is waited for: the watch tells. */
+/* The number is given out while the node waits for it: the watch tells. */
 Test(own_index, waits_for_one)
 {
 	begin();
@@ -118,7 +118,7 @@ Test(own_index, waits_for_one)
 	own_index_done(&own);
 }
 
-/* It was forgotten and given to another: the proof fails, and it is read again. */
+/* The number was forgotten and given to another: the proof fails, and it is read again. */
 Test(own_index, a_number_that_is_not_ours_any_more)
 {
 	begin();
@@ -183,7 +183,10 @@ Test(own_index, what_stands_in_the_way)
 	cr_assert(strstr(why, "has ended"));
 }
 
-/* What the operator is to do is in `status`; it is read again when it has changed, or is asked for. */
+/*
+ * The operator finds in `status` what to do; the entry is read again once it changes or is asked
+ * for.
+ */
 Test(own_index, an_entry_that_cannot_be_read_is_told_at_once)
 {
 	begin();

@@ -106,7 +106,7 @@ Test(partitions, the_elections_follow_what_is_in_force)
 	cr_expect(task_of("scan:0") && task_of("scan:3"));
 	cr_expect_str_eq(listings_told, "scan ");
 	cr_expect_eq(n_splits, 1);
-	/* It is changed elsewhere. */
+	/* The number is changed elsewhere. */
 	fires(STORE_CHILDREN_CHANGED, "partitions");
 	lists(names("scan:8", NULL));
 	asks("get partitions/scan:8", number(8, 4, "root"));

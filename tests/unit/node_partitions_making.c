@@ -335,7 +335,10 @@ Test(partitions_making, a_marker_that_is_there_already_is_checked_instead_of_mad
 	asks("set partitions v7, create partitions/scan:4, create leaders/scan/none, "
 	     "delete leaders/scan/none, try leaders/scan:0-255",
 	     failed_at(STORE_NO_NODE, 2));
-	/* It has gone meanwhile, or a node leads the whole: below that nothing can be made. */
+	/*
+	 * The marker has gone meanwhile, or a node leads the whole, below whose node nothing can be
+	 * made.
+	 */
 	asks("get leaders/scan", failed(STORE_NO_NODE));
 	asks(MADE, ok());
 	idle();

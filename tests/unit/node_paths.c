@@ -1,4 +1,4 @@
-/* Where the znodes are; names of nodes as names of znodes, and back. */
+/* Paths of znodes; names of nodes as names of znodes, and back. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* What operators decide: a write before the list, one transaction, and an end for all at the same time. */
+/*
+ * Operators' decisions: a write before the list, one transaction, and an end for all at the same
+ * time.
+ */
 #include "node_site.h"
 
 static struct {
@@ -215,7 +218,7 @@ Test(policy, an_order_writes_lists_and_then_decides)
 	asks("create policy/new", ok());
 	says(POLICY_DONE);
 	idle();
-	/* It is known without waiting for the watch. */
+	/* The decision is known without waiting for the watch. */
 	cr_expect_not_null(policy_find(&policy, POLICY_PAUSE, "report", ""));
 	cr_expect_str_eq(news, "pause");
 }

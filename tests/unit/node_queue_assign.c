@@ -1,4 +1,4 @@
-/* What is due is given to workers: to whom, how many, and what follows from each answer. */
+/* Assignment of jobs that are due: to whom, how many, and what follows from each answer. */
 #include "queue_site.h"
 
 #include "node/tree/paths.h"
@@ -45,7 +45,7 @@ static void lead_it(void)
 	script_answer(0, ok());
 }
 
-/* So many are due; nothing is given to anybody. */
+/* Lists n jobs as due, of which none is given to anybody. */
 static void are_due(size_t n, bool callbacks)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -92,7 +92,7 @@ static void is_given(void)
 	script_answer(0, ok());
 }
 
-/* What was given to that worker. */
+/* The jobs that were given to that worker. */
 static struct store_reply given_to_worker(char worker)
 {
 	static char *list[60];
@@ -204,7 +204,7 @@ Test(queue_assign, a_worker_gets_as_many_as_it_has_slots)
 	queues_done(&queues);
 }
 
-/* Where one comes at a time, each of three has its turn. */
+/* Workers take turns even if jobs come one at a time. */
 Test(queue_assign, a_turn_is_over_only_by_a_job)
 {
 	queue_settings.assign = QUEUE_ASSIGN_ROUND_ROBIN;
@@ -320,7 +320,7 @@ static void give_two(void)
 	cr_assert(gives_within(1000));
 }
 
-/* Of that transaction that operation does not hold; then so many are given soon, and no more for a second. */
+/* Fails an operation of the transaction; then so many are given soon, and no more for a second. */
 static void two_but(enum store_code code, int op, int64_t soon_ms, size_t soon)
 {
 	give_two();

@@ -1,4 +1,4 @@
-/* What the end of an attempt changes: a transaction, as a table of ends. */
+/* The end of an attempt, and the transaction that it makes: a table of ends. */
 #include "queue_site.h"
 
 #include "node/queue/queue_ending.h"
@@ -76,7 +76,7 @@ Test(queue_ending, each_end_has_its_operations)
 		{JOB_NEXT_DEAD, "", false, "set job v4, delete from v6, create dead v0"},
 		{JOB_NEXT_LOST, "", false, "set job v4, delete from v6, create dead v0"},
 		{JOB_NEXT_AGAIN, "", false, "set job v4, delete from v6, create due v0"},
-		/* Of the job's end somebody is told; of another attempt nobody. */
+		/* A callback tells of the job's end, but not of another attempt. */
 		{JOB_NEXT_OK, "http://a", false,
 		 "set job v4, delete from v6, create due of a callback v0"},
 		{JOB_NEXT_CANCELLED, "http://a", false,

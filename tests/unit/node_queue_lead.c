@@ -264,7 +264,10 @@ static bool is_asked_within(const char *text, int64_t ms)
 	return found;
 }
 
-/* Of what is far only what others leave is watched: once it is among the next it is listed again. */
+/*
+ * Folders far ahead get only watches that others leave: once among the next, a folder is listed
+ * again.
+ */
 Test(queue_lead, a_folder_that_comes_among_the_next_is_listed_again)
 {
 	char text[64];
@@ -282,7 +285,7 @@ Test(queue_lead, a_folder_that_comes_among_the_next_is_listed_again)
 	queues_done(&queues);
 }
 
-/* Who gets no watch is listed again by time. */
+/* A folder that gets no watch is listed again by time. */
 Test(queue_lead, a_folder_that_is_not_watched_is_listed_by_time)
 {
 	char text[64];
@@ -576,7 +579,7 @@ static struct {
 	struct job_id last;
 } listed;
 
-/* So many more, each the next one. */
+/* Expects n more jobs, in their order. */
 static void on_listed(void *arg, const struct job_record *const *jobs, size_t n)
 {
 	const size_t *first = arg;

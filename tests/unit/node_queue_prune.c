@@ -50,7 +50,7 @@ static struct store_reply stat_of(void)
 							.mtime = begun_ms - ago});
 }
 
-/* It is due in a year, if it is. */
+/* Lists the job as due in a year, if it is due. */
 static struct store_reply due_of(const char *text)
 {
 	static char minute[JOB_MINUTE_SIZE], name[JOB_POINTER_MAX + 1];
@@ -94,7 +94,7 @@ static struct store_reply answer(const char *text)
 	return ok();
 }
 
-/* What is deleted of jobs within this time, as the oldest request; NULL: nothing. */
+/* The first request within this time that deletes jobs, then the oldest; NULL: none. */
 static const char *deletes_within(int64_t ms)
 {
 	int64_t end = host.now_ms + ms;
@@ -108,7 +108,7 @@ static const char *deletes_within(int64_t ms)
 	return NULL;
 }
 
-/* What is due is listed again, and all records are looked at. */
+/* Leads anew: due jobs are listed again, and all records are looked at. */
 static void lead_anew(void)
 {
 	struct queue_lead *lead = queue_find(&queues, "q")->lead;
@@ -248,7 +248,7 @@ Test(queue_prune, a_minute_is_read_again_when_it_is_time)
 	queues_done(&queues);
 }
 
-/* It has changed, or the answer was lost: the next look tells. */
+/* The record has changed, or the answer was lost: the next look tells. */
 Test(queue_prune, a_record_that_was_not_deleted_is_looked_at_again)
 {
 	there.ended_ago_ms = 40 * MINUTE;
@@ -261,7 +261,7 @@ Test(queue_prune, a_record_that_was_not_deleted_is_looked_at_again)
 
 /* --- what is read ------------------------------------------------------------------------------------------- */
 
-/* Of a job that waits, however long, the payload is never read, and its name once in `keep`. */
+/* The payload of a waiting job is never read, and its name is listed once in `keep`. */
 Test(queue_prune, what_waits_is_known_by_its_name)
 {
 	for (there.version = 0; there.version < 2; there.version++) {
@@ -277,7 +277,7 @@ Test(queue_prune, what_waits_is_known_by_its_name)
 	queues_done(&queues);
 }
 
-/* It was copied from another ensemble, and written as it is: what the record says counts. */
+/* The record was copied from another ensemble and never written to: its own times count. */
 Test(queue_prune, what_was_never_written_to_is_read)
 {
 	there.ended_ago_ms = 40 * MINUTE;
@@ -435,7 +435,7 @@ Test(queue_prune, many_go_in_few_transactions)
 	queues_done(&queues);
 }
 
-/* One has been requeued meanwhile. */
+/* A job has been requeued meanwhile. */
 Test(queue_prune, one_that_has_changed_keeps_no_other)
 {
 	many.minutes = 1;

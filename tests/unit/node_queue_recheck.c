@@ -113,7 +113,7 @@ static void begin_queues(void)
 	queues_configured(&queues);
 }
 
-/* One is listed as given to this node. */
+/* Lists a job as given to this node. */
 static void list_one(bool callback)
 {
 	struct job_pointer p = job_pointer_to(&id, 0, callback);
@@ -416,7 +416,7 @@ Test(queue_recheck, one_that_was_ended_is_not_ok_whatever_its_status)
 	}
 }
 
-/* It would be tried again, and nobody wants that any more. */
+/* The job would be tried again, and nobody wants that any more. */
 Test(queue_recheck, one_that_is_cancelled_as_it_ends_is_not_tried_again)
 {
 	run_it();

@@ -9,7 +9,7 @@ static void on_submitted(void *arg, const struct job_answer *a)
 	n_done += a->outcome == JOB_DONE;
 }
 
-/* Of many, each with an id of its own. */
+/* Submits one of many jobs, each with an id of its own. */
 static void submit(void)
 {
 	static unsigned n;
@@ -30,7 +30,7 @@ static void begin(void)
 	n_done = 0;
 }
 
-/* What is read of the room. */
+/* Answers the reads of the room. */
 static void finds(const char *open, int32_t open_version, const char *due, int32_t due_version)
 {
 	asks_of("get jobs/q/open",
@@ -40,14 +40,14 @@ static void finds(const char *open, int32_t open_version, const char *due, int32
 		holds(due, strlen(due), (struct store_stat){.version = due_version}));
 }
 
-/* What the last request wrote. */
+/* Whether the last request wrote that text. */
 static bool wrote(const char *text)
 {
 	return store.last.last_len == strlen(text) &&
 	       memcmp(store.last.last_data, text, strlen(text)) == 0;
 }
 
-/* So many wait, in two folders. */
+/* Answers the count: n jobs wait, in two folders. */
 static void counts(unsigned n)
 {
 	asks_of("list jobs/q/due", names("aaaaa", "no minute", "bbbbb", NULL));
@@ -208,7 +208,7 @@ Test(queue_room, what_is_not_made_gives_its_place_back)
 	queues_done(&queues);
 }
 
-/* It is waited for, but not for ever: it may have died. */
+/* A node that counts is waited for, but not for ever: it may have died. */
 Test(queue_room, another_node_counts)
 {
 	submit();
@@ -297,7 +297,7 @@ Test(queue_room, a_lost_answer_is_read_again)
 	queues_done(&queues);
 }
 
-/* What a hand has written there counts as nothing. */
+/* A text that a hand has written there counts as nothing. */
 Test(queue_room, what_is_no_number_is_counted_anew)
 {
 	static const char *const odd[] = {"-1", "seven", "50001", "99999999999999999999"};

@@ -156,7 +156,7 @@ Test(queues, a_key_is_free_once_its_job_has_ended_where_that_is_wanted)
 	script_answer(0, ok());
 	cr_expect_eq(told.outcome, JOB_DONE);
 	cr_expect_str_eq(told.id, UUID);
-	/* Of one that is not kept any more nothing is checked. */
+	/* A job that is not kept any more is not checked. */
 	submit_while_open();
 	meets_old(failed(STORE_NO_NODE));
 	pass(0);
@@ -369,7 +369,7 @@ static bool is_sent(void)
 	return sent;
 }
 
-/* It may just be starting: but no longer than that. */
+/* The workers of the queue may just be starting: but no longer than that. */
 Test(queues, what_nobody_has_ever_served_waits_for_five_seconds)
 {
 	begin_node();
@@ -423,7 +423,7 @@ static void on_answer(void *arg, const struct job_answer *a)
 	n_answers++;
 }
 
-/* One of many. */
+/* The id of one of many jobs. */
 static struct job_id id_of(unsigned i)
 {
 	struct job_id other = id;
@@ -564,7 +564,7 @@ Test(queues, no_folder_has_ten_thousand_of_those_that_wait)
 	queues_done(&queues);
 }
 
-/* What was given to this node begins, and ends; its record is answered so. */
+/* Gives a job to this node, which reads that record of it. */
 static void give_of(struct store_reply record)
 {
 	begin_node();
@@ -617,7 +617,7 @@ Test(queues, a_job_begins_and_ends)
 	queues_done(&queues);
 }
 
-/* It is begun, and ends like that; what is written of it. */
+/* Begins the job and ends it like that; returns the record that is written. */
 static struct job_record ends_as(const struct job_end *end)
 {
 	struct job_record r;
@@ -764,7 +764,7 @@ static void make_folder_of_ours(void)
 	cr_expect(ours);
 }
 
-/* What is given before that is seen would have waited. */
+/* Jobs that are given before the folder is seen would have waited. */
 Test(queues, a_folder_that_was_not_there_is_listed_as_soon_as_it_is_made)
 {
 	begin_node();
@@ -849,7 +849,7 @@ Test(queues, nothing_is_taken_up_before_our_record_says_that_we_answer_for_it)
 	queues_done(&queues);
 }
 
-/* It takes submits alone; or its jobs go on here while it is gone from the files. */
+/* The queue takes submits alone; or its jobs go on here while it is gone from the files. */
 Test(queues, our_record_names_what_we_answer_for_and_do_not_serve)
 {
 	struct worker *w = worker_new();

@@ -32,7 +32,7 @@ static void hear(const char *what, const void *who, const void *should)
 	{                                            \
 		hear(#function, x, &recipes.member); \
 	}
-/* One that makes it. */
+/* Likewise a function that makes the recipe. */
 #define MAKES(function, type, member)                                        \
 	void function(struct type *x, struct session *s, struct registry *r) \
 	{                                                                    \
@@ -83,7 +83,7 @@ NOTES(locks_stop, locks, locks)
 NOTES(locks_revoke, locks, locks)
 NOTES(locks_done, locks, locks)
 
-/* Of barriers or of gangs: one function is for both. */
+/* Either barriers or gangs: one function is for both. */
 static const char *hears_of(const struct parties *x, const char *function)
 {
 	static char names[64];

@@ -123,7 +123,7 @@ static void connect(void)
 	connection(STORE_CONNECTED);
 }
 
-/* What was sent, as others read it. */
+/* The record that was sent, as others read it. */
 static struct worker *sent(void)
 {
 	struct worker *w;

@@ -63,7 +63,7 @@ Test(renames, nobody_leads_it_while_a_worker_lists_the_former_name)
 	asks("get runs/old", failed(STORE_NO_NODE));
 	cr_expect(!renames_bar(t));
 	cr_expect(t->election.view.candidate);
-	/* It comes back: the leader, if that is we, has to give it up. */
+	/* The former name comes back: the leader, if that is we, has to give the task up. */
 	lists("other", "old");
 	cr_expect(!t->election.view.candidate);
 }
@@ -131,7 +131,7 @@ Test(renames, one_that_is_not_the_best_candidate_looks_and_moves_nothing)
 	cr_expect(!renames_bar(t));
 }
 
-/* What another session did meanwhile is not known. */
+/* Changes that were made between two sessions are not known. */
 Test(renames, another_session_looks_again)
 {
 	struct task *t = renamed();
@@ -160,7 +160,7 @@ Test(renames, no_record_that_a_hand_has_made_too_long_stands_in_the_way)
 
 /* --- the claim, and a server that comes back with the former name -------------------------------------------- */
 
-/* It joins with a task that it has renamed. */
+/* Adds a worker that has renamed a task. */
 static void has_renamed(const char *id, const char *later, const char *former)
 {
 	struct worker *w = worker_new();

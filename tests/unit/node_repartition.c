@@ -39,7 +39,7 @@ Test(repartition, one_transaction_proves_the_pause_and_that_nobody_leads_and_cha
 	cr_expect_str_eq(record.reason, "more");
 	cr_expect_str_eq(record.by, "root");
 	cr_expect_str_eq(record.host, "here");
-	/* What is in force is read, as others read it. */
+	/* The number in force is read, as others read it. */
 	lists(names("scan:8", NULL));
 	asks("get partitions/scan:8", number(8, 4, "root"));
 	cr_expect_eq(partitions_in_force(split_listing("scan")), 8);
@@ -88,7 +88,7 @@ Test(repartition, to_be_led_as_a_whole_the_marker_goes)
 	tells(PARTITIONS_DONE, "");
 }
 
-/* It is made and deleted, so that it fails where somebody leads the whole by now. */
+/* The marker is made and deleted, which fails if somebody leads the whole by now. */
 Test(repartition, a_marker_that_a_hand_has_deleted_does_not_hinder)
 {
 	given(4);

@@ -114,7 +114,7 @@ static void policy_has_been_read(void)
 	policy.folder.listing = policy.folder.again = policy.folder.dirty = false;
 }
 
-/* What was decided has been read again by the time that the group is looked at. */
+/* Decisions have been read again by the time that the group is looked at. */
 static void release(void)
 {
 	policy.folder.listing = true; /* or it would ask for a list */
@@ -278,7 +278,7 @@ Test(rolling, the_queue)
 	cr_assert_str_eq(world_request()->path, "/r/rolling/g");
 	world_answer(
 		&(struct store_reply){.code = STORE_OK, .failed_op = -1, .stat = {.version = 5}});
-	/* It is another than was read. */
+	/* The group has changed since it was read. */
 	is_read(NULL, 0, waiting, 2, false);
 	is_acquired(5);
 	has(4, STORE_OP_DELETE, "/r/rolling/g/waiting/", -1);
@@ -349,7 +349,7 @@ Test(rolling, no_slot_is_given)
 	finish();
 }
 
-/* Who has gone leaves nothing behind: neither a place in the queue nor a slot that came all the same. */
+/* A caller that goes leaves neither a place in the queue nor a slot that came all the same. */
 Test(rolling, who_goes_leaves_nothing)
 {
 	char *slots[] = {other}, *own_slot[] = {me}, mine[100], *waiting[] = {mine};
@@ -487,7 +487,7 @@ Test(rolling, its_steps)
 	drain_is(STORE_OK);
 	is_told(4, ROLLING_HAS_FAILED);
 	is_read(NULL, 0, NULL, 0, false);
-	/* What does not follow from it, and what is gone. */
+	/* A state that does not follow from it, and a slot that is gone. */
 	advance(ROLLING_SOAKING, 0);
 	is_read(slots, 1, NULL, 0, true);
 	drain_is(STORE_OK);
@@ -681,7 +681,7 @@ Test(rolling, drains_without_a_slot_are_ended)
 	has(2, STORE_OP_DELETE, "/r/policy/d1", -1);
 	has(3, STORE_OP_DELETE, "/r/policy/d2", -1);
 	world_answer_code(STORE_UNKNOWN, -1);
-	/* It has been done. */
+	/* The release has been done. */
 	drains_are(0);
 	rolling_up(&rolling);
 	is_read(NULL, 0, NULL, 0, false);
@@ -792,7 +792,7 @@ Test(rolling, a_drain_without_a_slot_is_noticed_at_the_second_look)
 	cr_assert_str_eq(world_request()->path, "/r/rolling/g/slots/other");
 	answer_data(&b, 1);
 	cr_assert_not(rolling_is_stray(&rolling, "d1"));
-	/* Of another drain; and garbage. */
+	/* Another drain's slot, and garbage. */
 	strcpy(own.drain, "d2");
 	buffer_truncate(&b, 0);
 	cr_assert_eq(record_pack_rolling_slot(&b, &own), 0);

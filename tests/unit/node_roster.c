@@ -70,7 +70,7 @@ static void is_version(int32_t version)
 	buffer_done(&b);
 }
 
-/* It is read as this. */
+/* Answers the read of the roster with this list. */
 static void is_read(int32_t version, const struct entry *list, size_t n)
 {
 	char *names[8];
@@ -98,7 +98,7 @@ static void is_read(int32_t version, const struct entry *list, size_t n)
 	is_version(version);
 }
 
-/* What is sent: so many changes under this version, the last of this node with this number. */
+/* Expects n changes under this version, the last of this node with this number. */
 static void is_sent(int32_t version, size_t n, enum store_op_type type, const char *path,
 		    int64_t index, bool departed)
 {
@@ -119,7 +119,7 @@ static void is_sent(int32_t version, size_t n, enum store_op_type type, const ch
 	cr_assert_eq(record.departed != 0, departed);
 }
 
-/* It is done, and watched again. */
+/* Confirms the write; the roster is watched again. */
 static void is_done(int32_t version)
 {
 	world_answer_code(STORE_OK, -1);
@@ -156,7 +156,10 @@ Test(roster, nobody_else_does)
 	roster_done(&roster);
 }
 
-/* It changes with each node that comes or goes: only who may have to write reads it each time. */
+/*
+ * The roster changes with each node that comes or goes: only a node that may have to write reads
+ * it.
+ */
 Test(roster, who_is_the_first_no_more_and_who_has_asked_watch_it_no_more)
 {
 	static const struct entry known[] = {{"na", 0, 0}, {"nb", 1, 0}};
@@ -271,7 +274,7 @@ Test(roster, who_is_forgotten)
 	is_done(7);
 	cr_assert_eq(n_told, 4);
 	cr_assert_eq(told, ROSTER_DONE);
-	/* It is not noted yet that this one is gone. */
+	/* The node's end is not noted yet. */
 	forget("nx:2");
 	is_read(7, known, 5);
 	cr_assert_eq(n_told, 4);
@@ -326,7 +329,7 @@ Test(roster, an_entry_that_cannot_be_read_keeps_its_number)
 	is_sent(9, 1, STORE_OP_CREATE, "/r/roster/nb", 5, false);
 	cr_assert_eq(head_sent(), 6);
 	is_done(10);
-	/* It is neither noted as gone nor asked for again. */
+	/* The entry is neither noted as gone nor asked for again. */
 	world_pass(60000);
 	cr_assert_null(world_request());
 	forget("ng");
@@ -344,7 +347,7 @@ Test(roster, an_entry_that_cannot_be_read_keeps_its_number)
 	roster_done(&roster);
 }
 
-/* Where ROOT/roster does not say it, its version bounds what was given out: 40 numbers at a time. */
+/* The version of ROOT/roster bounds the numbers given out where its data does not: 40 a write. */
 Test(roster, what_was_given_out_is_bounded_where_it_is_not_known)
 {
 	static const struct entry known[] = {{"na", 0, 0}, {"ng", REFUSED, 0}};

@@ -150,7 +150,7 @@ Test(run_any, one_that_this_node_has_run_is_not_asked_for_again)
 	job_ends(0);
 	asks("set " RECORD(0) " v0", ok());
 	answers = 0;
-	/* What a call has run before matters to one without a tick alone. */
+	/* Partitions that a call has run before matter only if it names no tick. */
 	claim_with((struct run_options){
 		.tick_ms = TICK_MINUTE_MS, .wait_ms = 1000, .ran = 1, .got = {1 << 1}});
 	ledger_has(1, names(NULL));
@@ -183,7 +183,7 @@ Test(run_any, one_that_seems_to_run_or_was_lost_is_asked_for_in_the_ledger)
 		claim_tick(0);
 		if (i == 0)
 			ledger_has(0, names(TICK, NULL));
-		/* It is claimed: the records of all are looked at. */
+		/* The tick is claimed: the records of all partitions are looked at. */
 		asks(i == 0 ? "exists " RECORD(1) : "exists " RECORD(0), ok());
 		asks(i == 0 ? "exists " RECORD(0) : "exists " RECORD(1), ok());
 		tells("taken", "");

@@ -1,4 +1,4 @@
-/* What is due by a schedule: what is asked of ZooKeeper for it, and what is offered when. */
+/* Schedules: what is asked of ZooKeeper for what is due, and what is offered when. */
 #include "node_site.h"
 
 #include "node/ledger/counts.h"
@@ -388,7 +388,7 @@ Test(schedules, a_lost_run_is_run_again_where_that_is_wanted)
 	cr_expect_eq(offered.attempt, 2);
 }
 
-/* It was claimed first, and would not be the newest any more. */
+/* The lost tick was claimed first, and would not be the newest any more. */
 Test(schedules, what_was_lost_goes_before_what_is_due)
 {
 	const char *last = minute(-1);
@@ -426,7 +426,7 @@ Test(schedules, what_was_lost_is_found_behind_what_was_missed)
 	cr_expect_eq(offered.tick_ms, tick_ms);
 	cr_expect_eq(offered.attempt, 2);
 	pass(1);
-	/* Of a run that has ended nothing more is to be heard. */
+	/* A run that has ended is not watched any more. */
 	cr_expect_eq(session.watches.used[WATCH_RUN],
 		     strlen(said(ROOT "/" RUNS, lost, "")) + WATCH_PATH_BYTES);
 	tasks_apply(&leaders, &site_timing, NULL, 0);
@@ -520,7 +520,7 @@ static size_t open_requests(void)
 	return n;
 }
 
-/* It would be older than what is written. */
+/* A missed tick would be older than the one that is written. */
 Test(schedules, nothing_is_missed_beside_a_claim)
 {
 	settings.catch_up = OWED_NONE;
@@ -534,7 +534,7 @@ Test(schedules, nothing_is_missed_beside_a_claim)
 	cr_expect_eq(open_requests(), open);
 }
 
-/* It says that a pause has ended then. */
+/* Decides, as somebody did elsewhere, that a pause ended then. */
 static void pause_ended(int64_t ms)
 {
 	decides("d1", POLICY_ENDED, "report", "", "");
@@ -563,7 +563,10 @@ Test(schedules, a_pause_that_ended_by_itself_ended_then)
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
 }
 
-/* Who paused it had a clock that was ahead, and ours was behind as that ended: what was written counts. */
+/*
+ * The pause was made by a clock that was ahead, and ended while ours was behind: what was written
+ * counts.
+ */
 Test(schedules, which_pause_has_ended_is_no_matter_of_clocks)
 {
 	struct policy_item pause = {
@@ -577,7 +580,10 @@ Test(schedules, which_pause_has_ended_is_no_matter_of_clocks)
 	cr_expect_eq(offers, 0);
 }
 
-/* Who took the last pause back wrote nothing, and there is the end of one before it: what we saw counts. */
+/*
+ * The last pause was taken back without a record, and an earlier one has left its end: what we saw
+ * counts.
+ */
 Test(schedules, the_end_of_an_earlier_pause_is_not_that_of_the_last)
 {
 	struct policy_item pause = {
@@ -614,7 +620,7 @@ Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
 }
 
-/* It was led in partitions until then. */
+/* The task was led in partitions until then. */
 static void whole_again(int64_t when_ms)
 {
 	splits_in_force("report", 1, 4);
@@ -674,7 +680,7 @@ static void trigger(const char *tick)
 	schedules_decided(&schedules, policy.items[0], false);
 }
 
-/* What it finds of the tick: nothing, and all that there is is as old. */
+/* Answers the look for the tick: there is no record, of this tick or another. */
 static void looks_for(const char *tick)
 {
 	asks(said("exists " RUNS, tick, ""), failed(STORE_NO_NODE));
@@ -810,7 +816,7 @@ Test(schedules, what_is_triggered_while_its_tick_runs_waits)
 	cr_expect_eq(offered.attempt, 2);
 }
 
-/* What is asked as a tick of its own is recorded as missed. */
+/* Expects that the order's tick is recorded as missed. */
 static void misses(const char *tick, struct store_reply reply)
 {
 	char text[400];
@@ -861,7 +867,7 @@ Test(schedules, what_nobody_has_begun_in_time_expires_and_is_recorded_as_missed)
 	quiet();
 }
 
-/* One that was to be run again has its record already. */
+/* The tick that was to be run again has its record already. */
 Test(schedules, what_has_a_record_expires_without_another)
 {
 	char tick[TICK_NAME_SIZE];

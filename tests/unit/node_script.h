@@ -414,7 +414,7 @@ static inline struct store_reply failed_at(enum store_code code, int op)
 	return (struct store_reply){.code = code, .failed_op = op};
 }
 
-/* What the node holds; the data is borrowed. */
+/* The reply for a node with this data, which is borrowed. */
 static inline struct store_reply holds(const void *data, size_t len, struct store_stat stat)
 {
 	return (struct store_reply){

@@ -334,7 +334,9 @@ Test(session, a_shorter_timeout_voids_what_was_counted_with_the_longer)
 	cr_expect_eq(session_lease_left(&s), before - 300, "it goes on running out");
 	connect(SHORT);
 	cr_expect_leq(session_lease_left(&s), SHORT - 300, "%" PRId64, session_lease_left(&s));
-	/* What anybody was told is good until then: others wait by the longer one. */
+	/*
+	 * A lease that anybody was told of is good until then: others wait by the longer timeout.
+	 */
 	cr_expect_eq(session_told_left(&s), until - now_ms);
 	cr_expect_eq(session_told_timeout(&s), LONG);
 	pass(until - now_ms - 1, true);
@@ -359,7 +361,7 @@ Test(session, nothing_is_left_of_a_lease_by_a_longer_timeout_after_the_shorter_o
 	cr_expect_gt(session_lease_left(&s), SHORT / 4, "it is confirmed again");
 }
 
-/* Who waits for enough of the lease to begin by it is told when that is there, and not before. */
+/* A caller that waits for enough of the lease is told when it is there, and not before. */
 Test(session, what_waits_for_the_lease_is_woken_when_enough_of_it_is_left)
 {
 	lead(LONG);
@@ -419,7 +421,9 @@ Test(session, a_silent_server_is_kept_where_its_name_is_not_found)
 	cr_expect_gt(session_lease_left(&s), LONG / 4);
 }
 
-/* Who leads nothing has no lease to lose, and looks as soon; another session is asked for later. */
+/*
+ * A node that leads nothing has no lease to lose, and looks as soon; another session comes later.
+ */
 Test(session, names_are_looked_up_soon_without_a_lease)
 {
 	begin_with(&settings);
@@ -437,7 +441,7 @@ Test(session, names_are_looked_up_soon_without_a_lease)
 	cr_expect_eq(n_handles, 2, "the probe");
 }
 
-/* Where the servers come up after us: the first session's lease would be over before it begins. */
+/* Servers that come up after us: the first session's lease would be over before it begins. */
 Test(session, one_that_took_long_to_begin_is_not_used)
 {
 	begin_with(&settings);
@@ -765,7 +769,7 @@ Test(session, one_that_leads_nothing_owes_no_confirmation)
 	cr_expect(handle()->open && session_is_up(&s));
 }
 
-/* What has come while this process was stopped is handled first. */
+/* Messages that came while this process was stopped are handled first. */
 Test(session, a_stopped_process_gives_nothing_up_before_it_has_heard)
 {
 	lead(LONG);

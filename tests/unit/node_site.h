@@ -33,7 +33,7 @@ static struct policy policy;
 static struct leaders leaders;
 static size_t n_changes; /* that were told of tasks */
 
-/* What else a test has to do with it. */
+/* Handlers by which a test takes part. */
 static struct {
 	void (*task_changed)(struct task *t);
 	void (*task_removed)(struct task *t);
@@ -159,7 +159,7 @@ static inline void leaves(const char *id)
 	turn();
 }
 
-/* What ROOT/partitions says of a task: so many, so many before. */
+/* Puts n partitions of a task into force, in the place of `from`. */
 static inline void splits_in_force(const char *task, unsigned n, unsigned from)
 {
 	struct split_record record = {.partitions = n, .from = from, .since = WALL_MS};
@@ -205,7 +205,7 @@ static inline void decides_no_more(const char *name)
 	turn();
 }
 
-/* What a task's file says, but for its name. */
+/* The settings of a task with that name. */
 static inline struct task_settings settings_of(const char *name)
 {
 	return (struct task_settings){.name = name,
@@ -284,8 +284,8 @@ static inline void site_begin(void)
 }
 
 /*
- * What is held goes on for the whole of the lease while there is no connection; and by a shorter timeout from
- * when that is granted.
+ * Expects that a hold goes on for the whole lease while there is no connection, and by a shorter
+ * timeout from when that is granted.
  */
 #define renews_over_a_cut(renew) site_renews(renew, __LINE__)
 static inline void site_renews(int64_t (*renew)(void), int line)

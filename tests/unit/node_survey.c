@@ -1,4 +1,4 @@
-/* Who leads the tasks that are not ours, for a table of workers. */
+/* Leaders of the tasks that are not ours, for a table of workers. */
 #include "node_site.h"
 
 #include "node/fleet/survey.h"

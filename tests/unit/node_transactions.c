@@ -110,7 +110,7 @@ Test(transactions, where_one_is_taken_the_reads_tell_which_of_the_others_are_fre
 	idle();
 }
 
-/* What the answer says is not about one of the tasks: it is for all. */
+/* An answer that is about none of the tasks is for all. */
 static void all_are_told(enum store_code code, int op)
 {
 	configures("a", "b", NULL);

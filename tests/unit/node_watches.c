@@ -58,7 +58,7 @@ static void end(void)
 	cr_expect_eq(store.n_open, 0);
 }
 
-/* What SetWatches carries: the path and four bytes for its length, those of children apart. */
+/* SetWatches carries each path and four bytes for its length; those of children are apart. */
 Test(watches, each_path_is_counted_once_for_each_kind)
 {
 	int owner, other;

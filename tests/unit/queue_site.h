@@ -75,7 +75,7 @@ static inline void begin_node(void)
 	queues_configured(&queues);
 	id.minute = host_wall_ms(&host) / JOB_MINUTE_MS;
 	turn();
-	/* What it was given is listed at once: nothing. */
+	/* The list of given jobs is read at once: there are none. */
 	for (size_t i = 0; i < store.n_open; i++)
 		if (strstr(store.open[i].text, "list! jobs/q/at/here"))
 			script_answer(i, names(NULL, NULL));
@@ -134,7 +134,7 @@ static inline void asks_of(const char *end, struct store_reply reply)
 	script_confirm();
 }
 
-/* What was asked before is not of interest here. */
+/* Requests from before are not of interest here. */
 static inline void forget_open(void)
 {
 	pass(0);

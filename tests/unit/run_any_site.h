@@ -71,7 +71,7 @@ static inline void apply(void)
 	turn();
 }
 
-/* So many partitions are in force; this node leads those whose digits are given, "b" all others. */
+/* Puts n partitions into force; this node leads those whose digits are given, "b" all others. */
 static inline void leads(unsigned n, const char *ours)
 {
 	char claim[SCRIPT_TEXT_MAX], text[64];

@@ -45,7 +45,7 @@ static size_t damage(char *text, size_t len)
 	return len;
 }
 
-/* Of what only libconfuse, not the look before it, has found. */
+/* Whether only libconfuse, and not the look before it, has found the mistake. */
 static bool is_of_libconfuse(const char *message)
 {
 	static const char *const words[] = {"for certain", "libconfuse",     "premature end",

@@ -97,7 +97,7 @@ static inline struct store_reply number(unsigned n, unsigned from, const char *b
 	return holds(data.data, data.len, (struct store_stat){.czxid = 1, .ctime = CHANGED_MS});
 }
 
-/* What stands in the place of the leader of a task that is led by partitions. */
+/* The marker in the place of the leader node of a task that is led by partitions. */
 static inline struct store_reply marker_of(int64_t owner)
 {
 	static struct buffer data;

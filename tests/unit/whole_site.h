@@ -165,7 +165,10 @@ static inline void begin(void)
 
 /* --- ZooKeeper ------------------------------------------------------------------------------------------ */
 
-/* What each node looks at now and then is no matter here: the roster, its clock, and what others left behind. */
+/*
+ * Whether the request is one that each node makes now and then, and no matter here: about the
+ * roster, its clock, or what others left behind.
+ */
 static inline bool is_aside(const char *text)
 {
 	return strstr(text, "roster") || strncmp(text, "set workers", 11) == 0 ||
@@ -294,7 +297,7 @@ static inline void decided(const char *name, enum policy_kind kind, const char *
 	pass(0);
 }
 
-/* What was handed off by the sidecar before. */
+/* The previous sidecar's handoff. */
 static const struct handoff kept = {.session = SESSION,
 				    .timeout_ms = TIMEOUT_MS,
 				    .counted_ms = TIMEOUT_MS,

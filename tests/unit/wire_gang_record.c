@@ -54,7 +54,7 @@ Test(gang_record, there_and_back)
 	}
 }
 
-/* What does not go together is refused, and named. */
+/* Members that do not go together are refused, and the reason is told. */
 Test(gang_record, refusals)
 {
 	const char *why = "";

@@ -122,7 +122,7 @@ Test(job_record, what_is_refused)
 		cr_expect_str_eq(why,
 				 "state: not one of queued, running, ok, dead, lost, cancelled");
 	}
-	/* Of another kind. */
+	/* Values of another type. */
 	buffer_truncate(&b, 0);
 	struct pack p;
 	pack_init(&p, &b);

@@ -127,7 +127,7 @@ Test(notice_record, what_is_no_record_is_refused_by_name)
 		struct buffer b;
 
 		put(&b, cases[i].event, cases[i].id, cases[i].key, cases[i].text, cases[i].number);
-		/* What is no UTF-8 is replaced as it is packed. */
+		/* Text that is no UTF-8 is replaced as it is packed. */
 		if (!cases[i].why) {
 			cr_expect_eq(parse(&b, &r, &why), 0);
 			buffer_done(&b);

@@ -130,7 +130,7 @@ Test(pack, limit)
 	}
 }
 
-/* What is smaller and would still fit is not written behind what did not. */
+/* A smaller value that would still fit is not written behind one that did not. */
 Test(pack, stays_failed)
 {
 	struct buffer b;

@@ -1,4 +1,6 @@
-/* What an operator has decided: which keys go with which kind, and that nothing else is taken. */
+/*
+ * Records of operators' decisions: which keys go with which kind, and that nothing else is taken.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

@@ -258,7 +258,7 @@ Test(reader, measures_each_kind)
 		measured = 77;
 		cr_assert_eq(reader_measure(data, len, len - 1, &measured), -EMSGSIZE);
 		cr_assert_eq(measured, 77);
-		/* What follows is not looked at. */
+		/* Bytes that follow are not looked at. */
 		memcpy(longer, data, len);
 		longer[len] = 0xc1;
 		cr_assert_eq(reader_measure(longer, len + 1, ANY, &measured), 1);
@@ -480,7 +480,7 @@ Test(reader, header_alone_says_too_much)
 		{BYTES(0x8f), 30, -EMSGSIZE},
 		{BYTES(0xbf), 32, 0},
 		{BYTES(0xbf), 31, -EMSGSIZE},
-		/* What is still to come outside counts too. */
+		/* Elements that are still to come outside count too. */
 		{BYTES(0x93, 0xa5), 9, 0},
 		{BYTES(0x93, 0xa5), 8, -EMSGSIZE},
 		{BYTES(0x92, 0x92, 0x92), 7, 0},

@@ -45,7 +45,7 @@ Test(recipe_record, a_counter_there_and_back)
 	buffer_done(&b);
 }
 
-/* One entry, with one thing wrong. */
+/* Parses a counter with one entry, one thing of which may be wrong. */
 static int parse_entry(size_t parts, const char *node, int64_t op, const char **ret_why)
 {
 	struct buffer b;
@@ -87,7 +87,7 @@ Test(recipe_record, a_bad_counter)
 	cr_assert_str_eq(why, "value: missing");
 }
 
-/* What stands under the key "last", as MessagePack. */
+/* Parses a counter with this MessagePack under the key "last". */
 static int parse_last(const void *value, size_t len, const char **ret_why)
 {
 	struct buffer b;

@@ -658,7 +658,7 @@ static void there_and_back(const struct worker *w)
 	buffer_done(&b);
 }
 
-/* Of queues: those that it serves, and those that it only answers for. */
+/* Queues that the worker serves, and those that it only answers for. */
 Test(record, the_queues_of_a_worker)
 {
 	struct worker *w = example(), *back = NULL;

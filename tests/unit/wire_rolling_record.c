@@ -183,7 +183,7 @@ Test(rolling_record, values_of_a_slot_that_cannot_be)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		cr_expect_eq(parse_slot(cases[i].key, cases[i].value, cases[i].len), -EBADMSG,
 			     "%zu", i);
-	/* Of 65 bytes, one more than a machine's name and a process may have. */
+	/* Texts of 65 bytes, one more than a machine's name and a process may have. */
 	memset(longest, 'x', sizeof(longest));
 	memcpy(longest, "\xd9\x41", 2);
 	cr_expect_eq(parse_slot("machine", longest, 67), -EBADMSG);

@@ -76,7 +76,7 @@ Test(run_record, there_and_back)
 	}
 }
 
-/* What need not be there, each left out alone and then all of it. */
+/* Optional keys: each is left out alone, and then all of them. */
 Test(run_record, optional_keys)
 {
 	for (unsigned without = 0; without < 128; without++) {

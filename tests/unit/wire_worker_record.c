@@ -12,7 +12,7 @@
 #define NOT_QUEUES   "queues: not a map of at most 1000 queues to numbers from 1 to 1000"
 #define NOT_GROUPS   "groups: not an array of at most 10000 names of groups"
 
-/* What every record has, in a map with room for one more. */
+/* The keys of every record, in a map with room for one more. */
 static void begin(struct pack *p)
 {
 	pack_map(p, 8);
@@ -333,7 +333,10 @@ Test(worker_record, too_many)
 			     n > WORKER_TASKS_MAX ? -EBADMSG : 0);
 		worker_free(w);
 		w = NULL;
-		/* Of groups there is one for each of two tasks: it says which bound was met. */
+		/*
+		 * Groups have to be as many as the tasks, which are two: the error says which bound
+		 * was met.
+		 */
 		cr_expect_eq(parse("groups", b.data, b.len, &w, &why), -EBADMSG);
 		cr_expect_str_eq(why, n > WORKER_TASKS_MAX ? NOT_GROUPS
 							   : "groups: not one for each of tasks");
