@@ -58,14 +58,14 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not on})
 
     def findings(self):
-        """What axe-core has against the page as it is: a line each."""
+        """The faults that axe-core finds in the page as it is: a line each."""
         self.driver.execute_script(AXE.read_text())
         found = self.driver.execute_async_script(
             "axe.run(document, {resultTypes: ['violations']}).then(arguments[arguments.length - 1])")
         return [f"{v['id']}: {v['help']}: {n['html']}" for v in found["violations"] for n in v["nodes"]]
 
     def complaints(self):
-        """Of the console, but for a server that is away, which is what some tests are about."""
+        """The console's errors, but for those of a server that is away, which some tests are about."""
         return [e["message"] for e in self.driver.get_log("browser")
                 if e["level"] in ("SEVERE", "WARNING") and "net::ERR_" not in e["message"]
                 and "503 (Service Unavailable)" not in e["message"]]
