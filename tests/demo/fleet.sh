@@ -1,4 +1,4 @@
-# What the demonstrations share: a ZooKeeper on loopback, sidecars as on hosts of their own, and their end.
+# Common to all demonstrations: a ZooKeeper on loopback, sidecars as on hosts of their own, and their end.
 # To be sourced with the folder of the programs as $1; it makes $dir, which is removed at the end.
 # shellcheck shell=bash
 build=$(cd "${1:?usage: demo BUILD_FOLDER}" && pwd)
