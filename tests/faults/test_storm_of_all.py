@@ -65,8 +65,9 @@ def all_well(sidecars, names):
 
 
 def watches(sidecars, tree, names):
-    """Of all, at a time when nothing is due, but for the folders of due jobs: those go a quarter of an hour after their
-    minute. Nobody looks by time. Who is third in rank need not watch a leader, and does once it was asked for it."""
+    """The number of all watches at a time when nothing is due, but for those of the folders of due jobs: these go a
+    quarter of an hour after their minute. Nobody looks by time. The third in rank need not watch a leader, and does so
+    once it is asked about it."""
     queues = tree.names("jobs")
     for sidecar in sidecars:
         with sidecar.client() as client:
