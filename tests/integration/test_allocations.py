@@ -1,4 +1,4 @@
-"""What a sidecar allocates while nothing changes does not depend on how many tasks it has."""
+"""A sidecar's allocations while nothing changes do not depend on how many tasks it has."""
 import pathlib
 import subprocess
 import time

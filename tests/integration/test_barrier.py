@@ -131,7 +131,7 @@ def test_without_a_session(fleet, zkleader):
 
 
 def test_with_a_command_it_is_left_together(fleet, begin, folder, zk):
-    """Who has finished waits for the others, and those who come meanwhile wait for them as well."""
+    """A member that has finished waits for the others, and those that come meanwhile wait for them as well."""
     one, two = fleet.sidecar("one"), fleet.sidecar("two")
     go = folder / "go"
     short = begin(one, NAME, "-n", "2", "--", "sh", "-c", f"touch {folder}/short; exit 3")

@@ -11,7 +11,7 @@ from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
-# Of a length in which a test begins and ends, so that which tick it is does not change.
+# A tick that is so long that a test begins and ends in one.
 TEXT = task_text(TASK, tick="1h")
 
 
@@ -69,7 +69,7 @@ def test_a_host_whose_clock_is_wrong_comes_last_and_claims_nothing(fleet, zk, jo
     asked = program("zkleader-check", "-s", wrong.socket, "--once", TASK)
     assert asked.code == 2 and "clock" in asked.err, asked
     assert run(jobs, right) == (0, "") and len(ran(zk)) == 1
-    # It says so, and nobody else does.
+    # The sidecar says that its clock is wrong, and nobody else does.
     status = wrong.status()
     assert not status["healthy"] and status["clock"]["off"], status
     assert abs(status["clock"]["offset_ms"] - ahead * 1000) < 5000
@@ -78,7 +78,7 @@ def test_a_host_whose_clock_is_wrong_comes_last_and_claims_nothing(fleet, zk, jo
     shown = program("zkleader", "-s", wrong.socket, "status")
     assert shown.code == 2 and ("1d ahead of" if ahead > 0 else "2h behind") in shown.out
     assert right.status()["healthy"] and not right.status()["clock"]["off"]
-    # Where nobody else is, it leads; whose clock is wrong can then not be told.
+    # If nobody else is there, it leads: whose clock is wrong can then not be told.
     right.stop()
     wait_led(zk, wrong)
     wait_until(lambda: not wrong.status()["clock"]["off"], what="nobody outvotes it")
@@ -172,7 +172,7 @@ def test_a_host_whose_clock_is_wrong_is_found_beside_a_server_whose_clock_is(fle
 
 
 def test_clones_have_a_vote_each(fleet, zk, jobs, wrong_server):
-    """One image for four hosts, so one machine id. A fifth is wrong, just as the ZooKeeper server is."""
+    """Four hosts of one image have one machine id. A fifth is wrong, just as the ZooKeeper server is."""
     wrong = start(fleet, "wrong", HOUR, version="9", own_machine=True, node="wrong")
     clones = [start(fleet, f"clone{i}", version=str(i), node=f"clone{i}") for i in range(1, 5)]
     everybody = [wrong, *clones]
@@ -204,7 +204,7 @@ def test_a_server_whose_clock_is_set_moves_nothing(fleet, zk, jobs, own_server, 
     leader = wait_led(zk, sidecars[1])
     token = zk.leader(TASK)[1]
     file.write_text("+7200\n", encoding="ascii")
-    # Who comes now finds all others two hours apart; they look for themselves, and agree with it.
+    # A late sidecar finds all others two hours apart; they look for themselves, and agree with it.
     late = start(fleet, "late", version="0")
     for sidecar in (*sidecars, late):
         wait_until(lambda s=sidecar: abs(s.status()["clock"]["offset_ms"] + 7200 * 1000) < 5000,

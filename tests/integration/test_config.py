@@ -379,7 +379,7 @@ def test_a_version_whose_form_deceives_is_a_warning_everywhere_and_no_more(progr
     shown = program("zkleader", "-s", files.socket, "status")
     assert shown.code == 0 and "Warnings   in the configuration:" in shown.out and '"v1.6"' in shown.out
     assert files.log().count("odd configuration") == 2
-    # What is mended is no longer warned of; the task's file stays as it is.
+    # A mended setting is no longer warned of; the task's file stays as it is.
     files.write_config(version_strip="v")
     told = program("zkleader", "-s", files.socket, "reload")
     assert told.code == 0 and "version changed: 1.6" in told.out

@@ -46,7 +46,7 @@ def test_a_crontab_line_on_three_servers_runs_once_a_minute_through_a_handover(f
     folder.parent.chmod(0o755)
     runs, fired = folder / "runs", folder / "fired"
     check = build() / "zkleader-check"
-    # What a real crontab has, but for the socket; the first column of "runs" is the server.
+    # The lines of a real crontab, but for the socket; the first column of "runs" is the server.
     lines = "".join(
         f"* * * * * root date '+{n} \\%s' >> {fired}; "
         f"{check} -s {s.socket} {TASK} && date '+{n} \\%s' >> {runs}\n" for n, s in sidecars.items())

@@ -1,4 +1,4 @@
-"""Who leads: the newest version, then the rank, as the fleet changes."""
+"""The leader has the newest version, and among those the best rank, as the fleet changes."""
 import struct
 import time
 
@@ -50,7 +50,7 @@ def test_when_a_newer_version_joins_each_task_moves_exactly_once(fleet, zk):
     new = fleet.sidecar("new", version="1.0.1", tasks=TASKS, session_timeout="10s")
     wait_led_by(zk, new, TASKS)
     holds_for(lambda: led_by(zk, new, TASKS), 1)
-    # One deletion and one creation for each.
+    # Each task was deleted and created once.
     assert zk.leader_changes() - changes == 2 * len(TASKS)
     assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
     assert not any(s.leads(t) for s in (old, other) for t in TASKS)

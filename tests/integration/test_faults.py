@@ -64,7 +64,7 @@ def test_a_leader_stopped_for_half_the_timeout_leads_on_with_the_same_token(flee
 
 @pytest.mark.parametrize("kept", ["session", "nothing"])
 def test_a_leader_killed_and_started_at_once(fleet, zk, kept):
-    # It has to be back within its session, or is to be missed by the server soon.
+    # The leader has to be back within its session, or the server has to miss it soon.
     leader, standby = pair(fleet, session_timeout="20s" if kept == "session" else "3s")
     with Oracle(TASK, leader, standby) as oracle:
         token = oracle.led(by=leader).token

@@ -1,4 +1,4 @@
-"""What docs/HACKING.md says of adding a command, a method and a key is enough: a copy of the tree gets one of each, is
+"""The steps in docs/HACKING.md for a new command, method and key are enough: a copy of the tree gets one of each, is
 built, and answers."""
 import json
 import os

@@ -24,7 +24,7 @@ def test_a_leader_that_is_told_to_go_hands_over_at_once_and_exits_0(fleet, zk):
     standby = fleet.sidecar("standby", version="1", tasks=TASKS, session_timeout="60s")
     leader = fleet.sidecar("leader", version="2", tasks=TASKS, session_timeout="60s")
     wait_leads_all(zk, leader)
-    # One whose worker it never saw might not have been told that its leader node is gone: T is waited for then.
+    # A leader whose worker the standby never saw may not know that its node is gone: the standby then waits for T.
     wait_until(lambda: len(standby.call("workers")) == 2, what="standby knows the leader")
     tokens = zk.tokens()
     assert leader.stop() == 0
@@ -342,7 +342,7 @@ def test_the_leader_before_is_named_though_its_registration_was_read_later(fleet
 
 
 def listen(client, seconds=0.05):
-    """What the client has been told so far, as (method, what)."""
+    """The client's notifications so far, as (method, what)."""
     try:
         client.pump(seconds)
     except OSError:

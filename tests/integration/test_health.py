@@ -76,7 +76,7 @@ def test_what_is_printed_need_not_be_utf_8(fleet, zk, folder):
 
 
 def test_it_does_not_flap(fleet, zk, folder):
-    """One failure of two that it takes, again and again."""
+    """A single failure, of two that it takes, again and again."""
     count = folder / "count"
     flaky = f'echo x >> {count}; test $(( $(wc -l < {count}) % 2 )) = 1'
     sidecar = fleet.sidecar("one", tasks=[TASK], **quick(health_command=flaky), session_timeout="10s")

@@ -48,7 +48,7 @@ def test_a_process_whose_loop_hangs_ends(fleet, hook, how):
     assert f"state={'S' if how == 'asleep' else 'R'}" in line
     assert not os.path.exists(f"{a.socket}.session")
     print(f"measured: led by the other after {took:.1f} s")
-    # Where the machine is busy the thread does not run on time, and its time counts only in part.
+    # On a busy machine the thread does not run on time, and its time counts only in part.
     if os.getloadavg()[0] < 2 * (os.cpu_count() or 1):
         assert took < 2 * T + 5
 

@@ -26,7 +26,7 @@ def ran(folder, kind="b"):
 
 
 def most_at_a_time(folder):
-    """Of those that came to their end: when one was killed, with its lease, it does not say."""
+    """The most jobs at a time, of those that came to their end: one that is killed with its lease does not say when."""
     ended = {(job, attempt) for job, attempt, _ in ran(folder, "e")}
     events = sorted((float(at), 1 if kind == "b" else -1) for kind in "be"
                     for job, attempt, at, *_ in ran(folder, kind) if (job, attempt) in ended)
@@ -100,7 +100,7 @@ def test_a_leader_that_is_killed_loses_nothing(queues, folder):
     assert {f["state"] for f in found} == {"ok"}
     for job in jobs:
         attempts = [int(a) for j, a, *_ in ran(folder) if j == job]
-        # What is killed as it begins has written nothing.
+        # A job that is killed as it begins has written nothing.
         assert attempts in ([1], [2], [1, 2]), "each attempt once"
 
 

@@ -358,7 +358,7 @@ def test_a_dead_gang_is_replaced_whole_after_a_minute(fleet, gangs, zk):
 
 @pytest.mark.parametrize("how", ["restarted", "killed"])
 def test_a_sidecar_that_comes_back(fleet, gangs, zk, how):
-    """Who runs goes on, and who waits is still there."""
+    """A member that runs goes on, and one that waits is still there."""
     one, two = fleet.sidecar("one", session_timeout="20s"), fleet.sidecar("two", session_timeout="20s")
     runs = gangs.begin_all([one, two], "ab")
     gangs.wait_running("a", "b")
@@ -384,7 +384,7 @@ def test_a_sidecar_that_comes_back(fleet, gangs, zk, how):
 
 
 def test_a_sidecar_that_is_ended(fleet, gangs, zk):
-    """It waits for the command; who waits is told."""
+    """The sidecar waits for the command; a member that waits is told."""
     one, two = fleet.sidecar("one"), fleet.sidecar("two")
     runs = gangs.begin_all([one, two], "ab")
     gangs.wait_running("a", "b")
@@ -434,7 +434,7 @@ def test_256_leave_at_once_again_and_again(fleet, zk, times):
     clients = [node.client(120) for node in nodes for _ in range(64)]
     try:
         for i in range(times):
-            # Of the few times all are in one of ten.
+            # All clients leave at once: always if the times are many, else one time in ten.
             some = clients if i % 10 == 0 or times == 100 else clients[i % 16::16]
             asked = [(c, join(c, NAME, len(some), key=f"k{n}")) for n, c in enumerate(some)]
             answers = [(c, c.result(n, 120)) for c, n in asked]

@@ -46,11 +46,11 @@ class Jobs:
         return name, self.site.sidecar.ended(name)
 
     def guard(self):
-        """Of a short job."""
+        """The process of the guard of a short job."""
         return int(self.do()[1]["output"])
 
     def old_guard(self):
-        """One that has had jobs for some time."""
+        """A guard that has had jobs for some time."""
         since = {}
 
         def is_old():

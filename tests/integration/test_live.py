@@ -62,7 +62,7 @@ class Screen:
             self.column = min(self.columns, self.column + len(text))
 
     def read(self):
-        """What is on it now."""
+        """The screen as it is now."""
         while select.select([self.ours], [], [], 0)[0]:
             self.text += os.read(self.ours, 65536).decode()
         at = 0

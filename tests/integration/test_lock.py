@@ -44,7 +44,7 @@ def holders(folder, fleet):
 
 
 def nodes(zk, name=NAME):
-    """Who holds and waits, in their order; None: the lock is not there."""
+    """The nodes that hold and wait, in their order; None: the lock is not there."""
     try:
         return sorted(zk.client.get_children(f"{zk.root}/locks/{name}"), key=lambda n: int(n.rsplit("-", 1)[1]))
     except NoNodeError:
@@ -319,7 +319,7 @@ def test_a_killed_sidecar(fleet, holders, zk):
 
 @pytest.mark.parametrize("how", ["restarted", "killed"])
 def test_a_sidecar_that_comes_back(fleet, holders, zk, how):
-    """Who holds goes on, and who waits keeps its place."""
+    """A run that holds the lock goes on, and one that waits keeps its place."""
     one, two, h = fleet.sidecar("one", session_timeout="20s"), fleet.sidecar("two"), holders()
     h.run(one, "a")
     h.wait_started("a")
@@ -344,7 +344,7 @@ def test_a_sidecar_that_comes_back(fleet, holders, zk, how):
 
 
 def test_a_sidecar_that_is_ended(fleet, holders, zk):
-    """It waits for the command that holds; who waits is told."""
+    """The sidecar waits for the command that holds; a run that waits is told."""
     one, two, h = fleet.sidecar("one"), fleet.sidecar("two"), holders()
     h.run(one, "a")
     h.wait_started("a")
@@ -379,7 +379,7 @@ def test_term_goes_to_the_command(fleet, holders, zk):
 
 
 def settled(count):
-    """What it has come to once nothing was counted for two seconds."""
+    """The count once nothing was counted for two seconds."""
     n = None
     while n != count.n:
         n = count.n

@@ -37,7 +37,7 @@ def test_the_journal_gets_fields(fleet, zk, journal):
     assert leading["ZKLEADER_TOKEN"] == str(zk.leader(TASK)[1])
     assert leading["ZKLEADER_TO"] == "leading" and leading["ZKLEADER_FROM"] and leading["ZKLEADER_REASON"]
     assert one.log() == ""
-    # What comes from the fleet cannot make another entry or field of it.
+    # A text from the fleet cannot make another entry or field.
     reason = "x\nPRIORITY=0\nMESSAGE=gone\x1b"
     record = {"kind": "pause", "task": "another", "reason": reason, "by": "root", "host": "h", "since": 1}
     zk.put(msgpack.packb(record), "policy", "0-1", ephemeral=False)
@@ -65,7 +65,7 @@ def test_many_tasks_at_once_are_one_line_that_is_found_by_each_of_them(fleet, zk
     wait_until(lambda: all(two.leads(t) for t in names), what="it leads all")
 
     def told():
-        # One that was claimed by itself has one field, which is no list.
+        # A task that was claimed by itself has one field, which is no list.
         told = [entry["ZKLEADER_TASK"] for entry in journal.of("leading")]
         return [task for tasks in told for task in ([tasks] if isinstance(tasks, str) else tasks)]
     wait_until(lambda: sorted(told()) == sorted(names), what="each is a field of its own")
@@ -172,5 +172,5 @@ def test_a_registration_is_not_taken_for_gone_because_of_the_one_before(fleet, z
             one.write_config(version=f"1.{i}")
             client.call("reload")
     wait_until(lambda: one.call("workers")[0]["version"] == "1.199", what="the last version is registered")
-    # Of a connection that is lost with a registration on its way nobody knows which one is there.
+    # If the connection is lost with a registration on its way, nobody knows which one is there.
     assert "registration gone" not in one.log() or "to=connecting" in one.log().split("registered", 1)[1]

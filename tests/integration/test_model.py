@@ -22,7 +22,7 @@ def test_replies_and_watches_and_their_order(own_server, seed):
         real = lines("compare-real", own_server.address, proxy.address, seed)
     model = lines("compare-model", "-", "-", seed)
     assert len(real) == len(model) > STEPS
-    # What a server promises is the order on each connection; that of two is a matter of time.
+    # A server promises the order on each connection; that of two is a matter of time.
     for client in sorted({line.split(":")[0] for line in model}):
         theirs, ours = ([x for x in side if x.split(":")[0] == client] for side in (real, model))
         for number, (a, b) in enumerate(zip(theirs, ours)):

@@ -1,4 +1,4 @@
-"""What docs/monitoring ships: the dashboard and the alerts ask for metrics that there are, and the alerts fire."""
+"""Files of docs/monitoring: the dashboard and the alerts ask for metrics that there are, and the alerts fire."""
 import json
 import pathlib
 import re

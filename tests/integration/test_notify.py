@@ -1,4 +1,4 @@
-"""What systemd is told: readiness, reloads, the status line of the unit, and the watchdog."""
+"""Notifications to systemd: readiness, reloads, the status line of the unit, and the watchdog."""
 import signal
 import socket
 

@@ -171,7 +171,7 @@ def test_watch_tells_each_change_as_it_happens_over_a_restart_of_the_sidecar(tri
                     found.append(json.loads(line))
             return found
 
-        # What happens before it has subscribed is not told: so make things happen until it tells one.
+        # Events before it has subscribed are not told: so make things happen until it tells one.
         def told_of_a_change():
             zk.client.delete(zk.path("leaders", TASK))
             wait_until(lambda: zk.leaders().get(TASK) == trio["new"].id, what="led again")
@@ -368,7 +368,7 @@ def test_watch_tells_after_a_restart_what_has_changed_meanwhile(trio, folder, zk
         trio["old"].start()
         wait_until(lambda: told("leadership", meanwhile=True, task="cleanup"), what="it tells what has changed")
         [led] = told("leadership", meanwhile=True, task="cleanup")
-        # Who is back may be the better candidate by then.
+        # The worker that is back may be the better candidate by then.
         assert led["leader"]["id"] in (trio["other"].id, trio["old"].id)
         assert told("leadership", meanwhile=True, task=TASK)[0]["leader"] is None
         # Its own end may be told while it stops; either way each is told once.

@@ -78,7 +78,7 @@ def judge_fleet(*answers):
 
 
 def test_the_oracle_of_a_fleet_joins_answers_and_loses_nothing():
-    """Of hours, and of hundreds of tasks."""
+    """The answers may be those of hours, and of hundreds of tasks."""
     again = [yes("a", 0.5 * i, 1000) for i in range(1, 100)]
     assert judge_fleet(*again) == [yes("a", 0.5, 50000)]
     assert len(judge_fleet(*again, yes("b", 50.6, 500, token=2), yes("a", 51.2, 1000, token=3))) == 3

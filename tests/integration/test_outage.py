@@ -1,4 +1,4 @@
-"""What operators see of an outage: marked as last known, exit 2, a warning for what was lost; ages; probes."""
+"""An outage as operators see it: marked as last known, exit 2, a warning for what was lost; ages; probes."""
 import datetime
 import os
 

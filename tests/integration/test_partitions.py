@@ -421,7 +421,7 @@ def test_another_number_is_put_in_force_while_the_task_is_paused(pair, zk, zklea
     done = zkleader(one, "partitions", TASK, "8", "--reason", "more hosts")
     assert (done.code, done.out) == (0, "scan has 8 partitions from now on: write partitions = 8 in its file on all servers, "
                     "then zkleader resume scan\n"), done
-    # Where it registers anew with that number just then, it says so, and to try again.
+    # A node that registers anew with that number just then says so, and to try again.
     again = wait_until(lambda: (lambda a: a if a.code == 0 else None)(zkleader(one, "partitions", TASK, "8")),
                        what="it is registered anew")
     assert again.out == "scan has 8 partitions already\n"
@@ -571,7 +571,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 
 def complete(sidecar, line):
-    """What bash offers at the end of that line, as readline splits it."""
+    """The words that bash offers at the end of that line, as readline splits it."""
     env = {**os.environ, "PATH": f"{build()}:{os.environ['PATH']}", "ZKLEADER_SOCKET": str(sidecar.socket)}
     run = subprocess.run(["bash", "-c", COMPLETE, "bash", ROOT / "docs/zkleader.bash-completion", line], env=env,
                          capture_output=True, text=True, timeout=60, check=True)

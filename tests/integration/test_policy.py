@@ -1,4 +1,4 @@
-"""What operators decide for the fleet: drain, pause, resign, pin; kept in ZooKeeper, ended by themselves."""
+"""Operators' decisions for the fleet: drain, pause, resign, pin; kept in ZooKeeper, ended by themselves."""
 import json
 import os
 import re
@@ -354,7 +354,7 @@ def test_what_was_decided_about_a_task_that_is_gone_can_be_taken_back(trio, zk, 
     assert zkleader(one, "pin", "cleanup", "1").code == 3
     done = zkleader(one, "resume", "cleanup")
     assert done.code == 0 and done.out == "cleanup is no longer paused\n"
-    # Who does not know the task cannot know whether it has a schedule, so the pause's end is kept.
+    # A sidecar that does not know the task cannot know whether it has a schedule, so the pause's end is kept.
     assert [msgpack.unpackb(zk.get("policy", name)[0])["kind"] for name in zk.names("policy")] == ["ended"]
 
 

@@ -38,7 +38,7 @@ def since(text):
 
 
 def promised_by_a_notification(leader):
-    """It is given up and led again under the eyes of a subscriber, who is told so."""
+    """The task is given up and led again under the eyes of a subscriber, which is told so."""
     with leader.client() as client:
         client.call("subscribe", TASK)
         wait_until(lambda: leader.call("pause", TASK, {}), what="it is paused")
@@ -70,7 +70,7 @@ def test_what_was_promised_is_over_before_another_leads(fleet, zk, promised):
 
 
 def kept(leader):
-    """What the sidecar leaves for the next one."""
+    """The file that the sidecar leaves for the next one."""
     return f"{leader.socket}.session"
 
 

@@ -12,7 +12,7 @@ LOG = "quota exceeded: raise it with setquota"
 
 
 class Quota:
-    """Of so many znodes below a path, or bytes in them, as zkCli's setquota -N and -B set it."""
+    """A quota of so many znodes below a path, or bytes in them, as zkCli's setquota -N and -B set it."""
 
     def __init__(self, zk, path):
         self.zk = zk
@@ -99,7 +99,7 @@ def test_decisions(own_server, fleet, zkleader, quota):
 
 
 def test_elections(own_server, fleet, zk, quota):
-    """Who leads goes on to lead; what nobody leads is led once there is room, and who is new is registered."""
+    """A leader leads on; a task that nobody leads is led once there is room, and a new worker is registered then."""
     one = fleet.sidecar("one", version="2.0", tasks=["t"], session_timeout="10s")  # the best one, whoever comes
     token = zk.wait_for_leader("t", one)
     leaders, workers = quota("leaders"), quota("workers")
@@ -119,7 +119,7 @@ def test_elections(own_server, fleet, zk, quota):
 
 
 def test_bytes(own_server, fleet, zk, zkleader, quota):
-    """What writes no more than was there before goes on: leases are confirmed, a counter counts."""
+    """Writes of no more bytes than were there before go on: leases are confirmed, a counter counts."""
     one = fleet.sidecar("one", tasks=["t"], session_timeout="6s")
     zk.wait_for_leader("t", one)
     assert zkleader(one, "counter", "x", "+1").out == "1\n"
@@ -133,7 +133,7 @@ def test_bytes(own_server, fleet, zk, zkleader, quota):
 
 
 def test_jobs(own_server, queues, zkleader, quota):
-    """What runs ends and is recorded; what is submitted is refused, and taken later."""
+    """A job that runs ends and is recorded; a submit is refused, and taken later."""
     over = queues.folder / "over"
     one = queues.site("one", queue_text("q", command=["/bin/sh", "-c", f"until [ -e {over} ]; do sleep 0.1; done"]))
     queues.wait_open("q")

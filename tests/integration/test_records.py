@@ -1,4 +1,4 @@
-"""What is in the znodes, and that nothing in them can do harm."""
+"""The contents of the znodes, and that nothing in them can do harm."""
 import re
 import socket
 import uuid

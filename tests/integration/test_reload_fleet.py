@@ -1,4 +1,4 @@
-"""What is configured by files that come and go while the fleet runs does what it does from the start on."""
+"""Tasks and queues whose files come and go while the fleet runs do as if they were there from the start."""
 import os
 import signal
 

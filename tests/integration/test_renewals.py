@@ -1,4 +1,4 @@
-"""What is held under a lease lives on while the connection is lost, for as long as the lease lasts; and no longer."""
+"""Commands under a lease live on while the connection is lost, for as long as the lease lasts; and no longer."""
 import os
 import time
 

@@ -48,7 +48,7 @@ def test_a_run_whose_node_dies_is_taken_over_by_one_that_stands_by(fleet, zk, jo
     line = job.wait_started()
     standing = stand_by(job, a, b)
     leader.kill()
-    # One runs it, and the other stands by on.
+    # Sidecar b runs it, and a stands by until it has ended.
     assert [r.wait() for r in standing[1:]] == [(0, "", "")]
     assert [r.wait() for r in standing[:1]] == [(1, "", "")]
     assert first.code() == 2
@@ -143,7 +143,7 @@ def test_it_is_run_until_it_comes_to_its_end(fleet, zk, jobs):
     assert standing[0].wait() == (9, "", "")
     assert standing[1].code() == 2
     assert [n for n, _ in attempts(job)] == [1, 2, 3]
-    # It failed, but it has finished.
+    # The run failed, but it has finished.
     assert (record(zk)["state"], record(zk)["exit_status"], record(zk)["attempt"]) == ("failed", 9, 3)
     job.check()
 

@@ -312,7 +312,7 @@ class Relay:
 @pytest.mark.parametrize("words", [("run", "--tick", "1m", TASKS[0]), ("lock", "l"), ("join", "g", "--count", "1")],
                          ids=["run", "lock", "join"])
 def test_a_restart_between_the_answer_and_the_first_renewal(pair, zk, folder, words, how):
-    """What has just been got goes on at the next sidecar, and CMD runs, once."""
+    """A run, lock or place that was just got goes on at the next sidecar, and CMD runs, once."""
     new = pair["new"]
     changes = zk.leader_changes()
     renew = {"run": "renew"}.get(words[0], f"{words[0]}_renew")

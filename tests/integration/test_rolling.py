@@ -236,7 +236,7 @@ def test_a_failing_cmd_halts_the_group_and_everybody_hears(hosts, folder):
     assert status(b)["halted"] is None and states(b) == {}
     wait_until(lambda: not b.sidecar.problems(), what="no problem")
     assert b.rolling(GROUP, "--soak", "0s", "--", "true")[0] == 0
-    # What cannot be started has failed, too.
+    # A CMD that cannot be started has failed, too.
     assert a.rolling(GROUP, "--", "/nowhere")[0] == 127
     assert status(a)["halted"]["why"] == "CMD failed with status 127"
 

@@ -193,7 +193,7 @@ def test_an_entry_that_cannot_be_read_stops_nobody_and_keeps_its_number(fleet, z
     c.stop()
     wait_until(departed(a, "c"), what="it is noted that one is gone")
     zk.client.set(zk.path("roster", "c"), b"junk")
-    # Who gives numbers out is the first by id: by each of these all may read it anew.
+    # The first by id gives numbers out: by each of these all may read it anew.
     new = [fleet.sidecar(f"n{i}", node=f"n{i}") for i in range(4)]
     given = numbers([a, b, *new])
     assert len(set(given)) == 6 and lost not in given, (lost, given)

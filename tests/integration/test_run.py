@@ -17,11 +17,11 @@ from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
 DAY_MS = 24 * 3600 * 1000
-# So long that all of a test is in one and the same.
+# A tick that is so long that all of a test is in one.
 DAILY = task_text(TASK, tick="24h")
 
 
-# Where nothing is killed, a busy machine may be late by seconds without a lease being lost.
+# Without kills, a busy machine may be late by seconds without a lease being lost.
 def start(fleet, zk, *names, task=DAILY, session_timeout="10s", **config):
     """A sidecar of each name; the last one leads, as it has the newest version."""
     sidecars = [fleet.sidecar(n, version=str(i + 1), tasks=[task], session_timeout=session_timeout, **config)
@@ -182,7 +182,7 @@ def test_of_ticks_in_a_row_that_nobody_claims_the_log_has_fewer_and_fewer(fleet,
         for _ in range(2):  # the same tick again is no other
             assert claim(other, now + i * 1000) == "waited"
     assert rows() == [1, 2, 4, 8]
-    # One that is claimed ends the row.
+    # A claimed tick ends the row.
     assert claim(leader, now + 60_000) == "yours" and claim(other, now + 60_000) == "taken"
     assert claim(other, now + 61_000) == "waited"
     assert rows() == [1, 2, 4, 8, 1]
@@ -607,7 +607,7 @@ def test_users_of_the_task_may_run_it_and_no_others(fleet, zk, jobs, folder, bas
                                  f"to the task in {file}:1 {may}")
     assert outcomes["theirs"] == (0, "", "")
     assert zk.names("runs") == ["theirs"]
-    # Where there are users, it is one more of them.
+    # If the task has users, one more is added to them.
     a.write_tasks(DAILY, task_text("theirs", tick="24h", users=["root", "daemon"]))
     wait_until(lambda: 'changed:" name=theirs' in a.log(), what="it is read")
     run = jobs("theirs").run(a, command=["true"], before=["setpriv", "--reuid=nobody", "--clear-groups"])
@@ -682,7 +682,7 @@ def test_a_node_that_is_drained_runs_nothing(fleet, zk, jobs, program):
     assert program("zkleader", "-s", a.socket, "drain").code == 0
     wait_until(lambda: zk.leader(TASK) == (None, None), what="nobody leads it any more")
     assert job.run(a, "--wait", "500ms").wait() == (4, "", "")
-    # Where another leads, it is that one's.
+    # If another leads, the task is that one's.
     b = fleet.sidecar("b", version="1", tasks=[DAILY], session_timeout="10s")
     wait_until(lambda: b.leads(TASK), what="b leads")
     wait_until(lambda: a.check(TASK)["led_by"], what="a knows it")

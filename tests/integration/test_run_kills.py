@@ -69,7 +69,7 @@ class Story:
         self.proxy.close()
 
     def conclude(self, most_starts=1):
-        """What has to hold whoever was killed; and one more tick, for which both are asked."""
+        """Checks what has to hold whoever was killed; and one more tick, for which both are asked."""
         assert len(self.job.lines("start")) <= most_starts
         wait_until(lambda: not self.job.alive(), what="no process of the job is left")
         if not self.leader.is_running():
@@ -77,7 +77,7 @@ class Story:
         started = len(self.job.lines("start"))
         next_tick(1)
         runs = [self.job.run(s, "--tick", "1s", "--wait", "30s") for s in (self.other, self.leader)]
-        # Where the two were asked in different seconds, these are two ticks: who does not lead waits in vain.
+        # If the two were asked in different seconds, these are two ticks: the one that does not lead waits in vain.
         codes = [r.wait()[0] for r in runs]
         assert sorted(codes) in ([0, 1], [0, 0]), codes
         assert len(self.job.lines("start")) == started + codes.count(0)
@@ -120,7 +120,7 @@ def test_while_its_claim_is_on_its_way(story, victim, drop):
     story.proxy.flow()
     if victim == "supervisor":
         assert story.run.code() == -signal.SIGKILL
-    # It is known to be claimed, or is run by the other when it leads; or nobody but a dead one has asked.
+    # The tick is known to be claimed, or the other runs it when it leads; or nobody but a dead one has asked.
     assert standing.code() in (0, 1)
     if victim == "sidecar":
         assert story.run.code() == 2
@@ -186,7 +186,7 @@ def test_while_its_end_is_being_recorded(story, victim, drop):
     story.proxy.flow()
     code = story.run.code()
     assert code == (-signal.SIGKILL if victim == "supervisor" else 0)
-    # Where the sidecar is gone, too, there is nobody to write it.
+    # If the sidecar is gone, too, there is nobody to write the record.
     expected = "running" if victim == "sidecar" and drop else "ok"
     wait_until(lambda: story.states() == [expected], what=f"it is recorded as {expected}")
     story.conclude()

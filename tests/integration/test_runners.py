@@ -1,4 +1,4 @@
-"""What a sidecar makes of the runners of its host: who registers, what they refuse, and who leads meanwhile."""
+"""Runners as a sidecar sees those of its host: who registers, what they refuse, and who leads meanwhile."""
 import os
 import signal
 
@@ -181,7 +181,7 @@ def test_jobs_of_a_runner_that_hangs_go_elsewhere(queues, folder):
 
 
 def test_a_runner_of_an_earlier_release_is_not_asked(fleet):
-    """It does not say that it answers, and so it need not."""
+    """The runner does not say that it answers, and so it need not."""
     only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])])
     with only.client() as earlier, only.client() as later:
         earlier.call("runner", {})

@@ -95,7 +95,7 @@ def database():
 
 
 class Results(http.server.ThreadingHTTPServer):
-    """Where results go: how often each job's came. It takes them while `open` is set."""
+    """The server to which results go: how often each job's came. It takes them while `open` is set."""
     daemon_threads = True
 
     def __init__(self):

@@ -235,7 +235,7 @@ def test_of_what_is_owed_the_last_is_run(site, folder, zk, program):
     a.start()
 
     def missed():
-        """Of those that were due while it was away, which are three at the least."""
+        """The ticks that were missed of those due while it was away, which are three at the least."""
         return [tick for tick, r in records(zk).items() if instant(tick) >= stopped and r["state"] == "missed"]
     wait_until(lambda: len(lines(folder)) > n and len(missed()) >= 2, what="it goes on")
     history = json.loads(tool(program, a, "--json", "history", "report").out)
@@ -325,7 +325,7 @@ def test_a_trigger_that_nobody_runs_in_time_expires(site, folder, zk, program):
 
 
 def test_a_tick_that_waits_for_its_splay_is_not_lost_to_a_trigger(site, folder, zk, program):
-    """Of one record that is kept: the run by hand comes between a tick's instant and its start 7 s later."""
+    """A task keeps one record: the run by hand comes between a tick's instant and its start 7 s later."""
     task = scheduled("report", writes(folder), schedule="every 20s", splay="18s", history=1, catch_up="none")
     a = site("a", task, session_timeout="10s")
     wait_until(lambda: a.leads("report"), what="it is led")

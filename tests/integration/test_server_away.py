@@ -130,7 +130,7 @@ def test_many_servers_restarts_leave_a_working_fleet(fleet, zk, own_server):
     last = {t: 0 for t in TASKS}
 
     def tokens():
-        """Of those that say that they lead, if that is one for each task."""
+        """The tokens of the leaders, if each task has one; else None."""
         told = {t: [a["token"] for a in (s.check(t) for s in sidecars) if a["leader"]] for t in TASKS}
         return {t: tokens[0] for t, tokens in told.items()} if all(len(v) == 1 for v in told.values()) else None
 

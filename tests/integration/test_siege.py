@@ -1,4 +1,4 @@
-"""One local user cannot have what the others need: with 1,000 of his connections asking the dearest things no job is
+"""A local user cannot have what the others need: with 1,000 of his connections asking the dearest things no job is
 ended, nobody else's check is late, and the sidecar does not grow."""
 import os
 import time

@@ -57,7 +57,7 @@ def test_leases_and_answers_go_on_while_files_are_read(fleet, folder, disk):
     hangs.unlink()
     answer = reload.wait()
     assert answer["problems"] == []
-    # It may have been read before, as the file had changed.
+    # The file may have been read before, as it had changed.
     assert {t["task"] for t in a.call("tasks")} == {TASK, "another"}
     wait_until(lambda: a.status()["version"] == "1.1", what="the version is read")
     assert a.check(TASK)["token"] == token and a.log().count('"task added:" name=another') == 1
@@ -105,6 +105,6 @@ def test_nothing_waits_for_the_state_of_a_file(fleet, folder, disk):
     hangs.unlink()
     wait_until(lambda: a.status()["version"] == "1.1" and "another" in a.task_names(), what="all is read")
     assert a.check(TASK)["token"] == token
-    # It is still watched.
+    # The folder is still watched.
     a.write_tasks(TASK, "another", "third")
     wait_until(lambda: "third" in a.task_names(), what="the files are read")

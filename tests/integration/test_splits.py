@@ -41,7 +41,7 @@ def draft_program():
 
 
 def drafted_owners(zk):
-    """Who is best for each partition, by that program."""
+    """The best candidate for each partition, by that program."""
     workers = [{"id": r["id"], "ip": r["ip"], "tier": 0, "random_ints": r["random_ints"], "resigned": [],
                 "may": list(range(N))} for r in zk.workers().values()]
     return draft_program()("scan", [f"scan:{k}" for k in range(N)], 0, workers)
@@ -129,7 +129,7 @@ def test_the_tasks_of_a_group_are_spread_evenly(fleet, zk):
 
 
 def drafted(zk, group):
-    """Who is best for each task of the group, by that program."""
+    """The best candidate for each task of the group, by that program."""
     records = zk.workers().values()
     items = sorted({t for r in records for t, g in zip(r["tasks"], r["groups"]) if g == group})
     workers = [{"id": r["id"], "ip": r["ip"], "tier": 0, "random_ints": r["random_ints"], "resigned": [],

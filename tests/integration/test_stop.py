@@ -1,4 +1,4 @@
-"""What a sidecar that is told to go waits for, and what it does not."""
+"""The stop of a sidecar: what it waits for, and what it does not."""
 import signal
 import time
 

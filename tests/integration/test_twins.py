@@ -12,7 +12,7 @@ def machine(fleet, name, **config):
 
 
 def drained(sidecar):
-    """Who is, as it sees the fleet."""
+    """The ids of the drained workers, as the sidecar sees the fleet."""
     return {w["id"] for w in sidecar.call("workers") if w["state"] == "drained"}
 
 
@@ -59,7 +59,7 @@ def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, jobs):
     zk.wait_for_leader(TASK, one)
     two.call("undrain", {})
     wait_until(lambda: not drained(one), what="nobody is drained")
-    # So with resignations.
+    # Resignations are of one worker alone as well.
     best = one.explain(TASK)["ranking"][0]["id"]
     leader, other = (one, two) if best == one.id else (two, one)
     zk.wait_for_leader(TASK, leader)

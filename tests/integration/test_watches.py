@@ -24,7 +24,7 @@ def in_use(sidecar):
 
 
 def settled(sidecar):
-    """What it watches where nobody waits for anything."""
+    """The watches that it has while nobody waits for anything."""
     seen = []
 
     def twice():
@@ -55,7 +55,7 @@ def claim(client, task, minute, wait_ms, kind="once"):
 
 @pytest.mark.seconds(300)
 def test_thousands_of_claims_leave_no_watch(fleet, proxy, zk):
-    """Of ticks that nobody claims, by a user who waits for a moment each: a cut of the connection is nothing."""
+    """Ticks that nobody claims, by a user who waits for a moment each: a cut of the connection is nothing."""
     tasks = [task_text(f"{LONG}-{i}") for i in range(4)]
     leader = fleet.sidecar("leader", version="2.0", tasks=tasks, session_timeout="10s", log_level="info")
     wait_until(lambda: leader.status()["leads"] == len(tasks), 60, "it leads all")

@@ -425,7 +425,8 @@ def test_the_page_says_when_a_task_is_due(fleet, web):
 
 
 def test_pages_share_what_costs_zookeeper_something(queues, web):
-    """Of a hundred that are fetched at once few read the queue; dead letters are read anew when there are more of them."""
+    """A hundred pages fetched at once read the queue a few times; dead letters are read anew when there are more of
+    them."""
     one = queues.site("one", queue_text("q", command=["/bin/false"], attempts=1))
     queues.wait_open()
     queues.wait_state(one, queues.submit(one), "dead")

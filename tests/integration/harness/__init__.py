@@ -1,1 +1,1 @@
-"""What the integration tests are made of: real servers, real sidecars, and a way to talk to both."""
+"""The harness of the integration tests: real servers, real sidecars, and a way to talk to both."""

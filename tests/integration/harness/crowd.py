@@ -183,7 +183,7 @@ class Crowd:
 
 
 class Meter:
-    """What the server has counted, and who has used the processors, since it was made."""
+    """The counts of the server and the processor time of all processes, since this was made."""
 
     def __init__(self, crowd):
         self.crowd = crowd

@@ -1,5 +1,5 @@
-"""What a crowd goes through, and what it may cost. Bounds on requests and changes hold however slow the
-machine is; those on times are the caller's."""
+"""Cases that a crowd goes through, and their cost. Bounds on requests and changes hold however slow the machine is;
+those on times are the caller's."""
 import math
 import random
 import time
@@ -29,7 +29,7 @@ class Phase:
         now = crowd.claims()
         moves = [now[t] - self.claims[t] for t in crowd.tasks]
         last = max(at for _, at in state.leaders.values())
-        # Who leads confirms its lease every T/12, and at first more often; this is no part of a change.
+        # A leader confirms its lease every T/12, and at first more often; this is no part of a change.
         figures["lease"] = len(crowd.sidecars) * figures["seconds"] * 18 / TIMEOUT
         figures["per_change"] = (figures["packets_received"] - figures["lease"]) / figures["workers"] / \
             len(crowd.sidecars)

@@ -14,7 +14,7 @@ from harness.waiting import wait_until
 
 
 class Server(ZooKeeper):
-    """One server with settings; may be one of an ensemble, and live in a network namespace."""
+    """A server with settings; may be one of an ensemble, and live in a network namespace."""
 
     def __init__(self, folder, tick_ms=200, host="127.0.0.1", command=(), **settings):
         super().__init__(folder, tick_ms)
@@ -181,7 +181,7 @@ class Network:
         return f"{self.tag}b"
 
     def command(self, i):
-        """What a program is started with to live in the i-th."""
+        """The command with which a program is started to live in the i-th namespace."""
         return ["ip", "netns", "exec", self.names[i]]
 
     def part(self, i):

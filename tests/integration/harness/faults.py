@@ -1,4 +1,4 @@
-"""What the tests under faults have in common."""
+"""Common to the tests under faults."""
 from harness.oracle import now
 from harness.waiting import wait_until
 

@@ -28,7 +28,7 @@ FIELDS = ("what", "task", "tick", "attempt", "token", "worker", "version", "pid"
 
 
 class Line:
-    """One line of what the jobs wrote."""
+    """A line that a job wrote."""
 
     def __init__(self, text):
         for name, value in zip(FIELDS, text.split(), strict=True):
@@ -95,7 +95,7 @@ def processes_with(*settings):
 
 
 class Jobs:
-    """Of one task: its jobs, the runs that were started, and what the jobs wrote."""
+    """The jobs of one task, the runs that were started, and what the jobs wrote."""
 
     def __init__(self, folder, task):
         self.folder = folder
@@ -152,7 +152,7 @@ class Jobs:
         wait_until(lambda: not processes_with(self.mark), timeout, "no process of a run is left")
 
     def check(self):
-        """What has to hold of all runs of a task, whatever was killed."""
+        """Checks what has to hold of all runs of a task, whatever was killed."""
         assert not self.lines("overlap"), self.lines()
         tokens = [line.token for line in self.lines("start")]
         assert tokens == sorted(tokens), self.lines()

@@ -27,7 +27,7 @@ def now():
 
 
 class Broken(AssertionError):
-    """What was promised did not hold."""
+    """A promise did not hold."""
 
 
 def validity(answers, gone=()):
@@ -170,7 +170,7 @@ class Oracle:
         self.epochs.append(now())
 
     def told_to_go(self, sidecar, told):
-        """It got TERM at that moment, and has ended by now."""
+        """Notes that the sidecar got TERM at that moment, and has ended by now."""
         assert not sidecar.is_running()
         self.gone.append((sidecar.name, told, now()))
 
@@ -256,7 +256,8 @@ class FleetPoller(Poller):
 
 
 class FleetOracle(Oracle):
-    """Of all tasks, for hours: only yes answers are kept, and those that continue the one before are joined to it."""
+    """The oracle of all tasks, for hours: only yes answers are kept, and each that continues the one before is joined
+    to it."""
 
     def __init__(self, *sidecars, pause=0.5):
         self.tasks = {}

@@ -26,13 +26,13 @@ def spawn(args, **kwargs):
 
 
 def keep_core(process):
-    """What it was at is kept where it runs, if it crashes."""
+    """Has the core kept in the process's folder if it crashes."""
     most = resource.prlimit(process.pid, resource.RLIMIT_CORE)[1]
     resource.prlimit(process.pid, resource.RLIMIT_CORE, (most, most))
 
 
 def backtraces(program, folder):
-    """Of the crashes whose cores lie there."""
+    """The backtraces of the crashes whose cores lie there."""
     found = []
     for core in sorted(pathlib.Path(folder).glob("core*")):
         if shutil.which("gdb"):

@@ -42,7 +42,7 @@ class Count:
 
 
 class Rule:
-    """What is to happen once to the first request that matches."""
+    """A fault that happens once, to the first request that matches."""
 
     def __init__(self, matches, drop, then):
         self.matches, self.drop, self.then = matches, drop, then
@@ -51,7 +51,7 @@ class Rule:
 
 
 class Link:
-    """One connection through the proxy: what has come from either side and is no whole frame yet."""
+    """A connection through the proxy: what has come from either side and is no whole frame yet."""
 
     def __init__(self, client, server):
         self.client, self.server = client, server

@@ -106,7 +106,7 @@ class Scripted:
         self.runner.sendall(msgpack.packb([2, "job", [{"queue": queue, "id": job_id}]]))
 
     def ended(self, job_id, timeout=60):
-        """What that job ended with; it is offered until it has begun."""
+        """The end of that job, which is offered until it has begun."""
         def has_ended():
             for number, end_of_it in self.all("job_finish"):
                 if number == self.begun.get(job_id):
@@ -119,12 +119,12 @@ class Scripted:
             return [params for name, params in self.asked if name == method]
 
     def finished(self, n=1, timeout=60):
-        """What the first n runs ended with."""
+        """The ends of the first n runs."""
         wait_until(lambda: len(self.all("finish")) >= n, timeout, f"{n} runs have ended")
         return [params[1] for params in self.all("finish")][:n]
 
     def refusals(self):
-        """What the runner has said last."""
+        """The refusals that the runner has told last."""
         told = self.all("refusals")
         return told[-1][0] if told else None
 

@@ -19,7 +19,7 @@ echo ended $ZKLEADER_TICK $ZKLEADER_ATTEMPT $ZKLEADER_TOKEN >>{folder}/{task}
 
 
 def task(folder, name, period, seconds, writes=None, **values):
-    """One that is due every `period` seconds, with a job of so many that writes to the file of that name."""
+    """A task that is due every `period` seconds; its job takes so many seconds, and writes to the file of that name."""
     script = JOB.format(folder=folder, task=writes or name, seconds=seconds).replace("\n", "; ").rstrip("; ")
     values = {"catch_up": "all", "history": KEPT, **values}
     return scheduled(name, ["/bin/sh", "-c", script], schedule=f"every {period}s", **values)

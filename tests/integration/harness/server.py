@@ -24,7 +24,7 @@ JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:
         "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Djava.awt.headless=true",
         "-cp", "/usr/share/java/zookeeper.jar",  # no folder: of such a path no classes are kept
         "org.apache.zookeeper.server.quorum.QuorumPeerMain"]
-# What the JVM has made of the servers' classes, once for a checkout: a start costs a third less.
+# The JVM's archive of the servers' classes, made once for a checkout: a start costs a third less.
 CLASSES = pathlib.Path(__file__).resolve().parents[3] / "build/zookeeper.jsa"
 
 

@@ -102,7 +102,7 @@ class Siege:
         self.closed = None
 
     def __enter__(self):
-        # It is root who reads this file: the checkout may be in a folder that others cannot enter.
+        # This file is read as root, as the checkout may be in a folder that others cannot enter.
         script = ("import json, sys; sys.path.insert(0, sys.argv[1]); from harness import siege; "
                   "siege.main(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])")
         self.process = subprocess.Popen([sys.executable, "-c", script, *self.args], stdin=subprocess.PIPE,

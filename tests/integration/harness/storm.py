@@ -87,7 +87,7 @@ class Storm:
         self.server.kill()
         self._for_a_while(self.server, self.server.start)
 
-    # What is done, how often, and to whom: nothing else is done to that one meanwhile.
+    # Faults, their weights, and their targets: nothing else is done to a target meanwhile.
     FAULTS = [(pause, 3, "sidecar"), (kill, 2, "sidecar"), (term, 2, "sidecar"), (kill_and_start, 2, "sidecar"),
               (stall, 4, "proxy"), (cut, 2, "proxy"), (delay, 2, "proxy"), (drop, 3, "sidecar"), (lose, 4, "sidecar"),
               (version, 2, "sidecar"), (pause_server, 1, "server"), (kill_server, 0.3, "server")]
@@ -119,8 +119,9 @@ class Storm:
 
 
 class StormOfAll(Storm):
-    """Where each sidecar has a runner and several files, and the server any clock: what people and disks do besides.
-    A file of tasks comes back as sidecar.wanted has it, else as it was. A runner may hang for longer than the 30 s after which its node counts as one without it."""
+    """The storm of sidecars that have a runner and several files each, and of a server with any clock: what people and
+    disks do besides. A file of tasks comes back as sidecar.wanted has it, else as it was. A runner may hang for longer
+    than the 30 s after which its node counts as one without it."""
     HANGS = 45.0
     CLOCKS = (-7200, -900, 900, 7200)  # seconds that the server's is ahead
 
@@ -150,7 +151,7 @@ class StormOfAll(Storm):
         sidecar.start(ready=False)
 
     def files(self, sidecar, _):
-        """One of its files of tasks or queues goes, or is no good, and comes back: it is read when it does."""
+        """A file of tasks or queues goes, or is no good, and comes back: it is read when it does."""
         path = self.random.choice(sorted(sidecar.task_dir.glob("*.conf")))
         text = path.read_text(encoding="utf-8")
         if self.random.random() < 0.7:

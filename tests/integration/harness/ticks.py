@@ -69,7 +69,7 @@ class Node:
 
 
 class Ticks:
-    """One story: run() it, heal() and then judge()."""
+    """A story: run() it, heal() and then judge()."""
 
     def __init__(self, folder, tree, server, seed, programs=None):
         self.folder, self.tree = folder, tree

@@ -7,7 +7,7 @@ import uuid
 
 from harness.process import end, spawn
 
-# It asks by a folder in /run whether systemd is there at all. Of the control groups it sees its own alone: as root's
+# A folder in /run tells systemd that it is there at all. The control groups that it sees are its own alone: as root's
 # it would move every process of the machine that is in the first group.
 PRIVATE = """
 set -e
@@ -26,7 +26,7 @@ SERVICE = UNIT + "[Service]\nType=oneshot\nExecStart={command}\n"
 
 
 def cgroups():
-    """Where the second version of the control groups is mounted, None: nowhere."""
+    """The mount point of the second version of the control groups, None: there is none."""
     mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text(encoding="ascii").splitlines()]
     return next((pathlib.Path(m[1]) for m in mounts if m[2] == "cgroup2"), None)
 

@@ -20,7 +20,7 @@ KNOWN = {0, 1, 2, 3, 143, 137}
 
 
 class Use:
-    """What it begins are processes; those that have ended are reaped."""
+    """A use of the fleet, which begins processes; those that have ended are reaped."""
     file, text = None, ""  # of the task files
 
     def __init__(self, random, sidecars):
@@ -200,7 +200,7 @@ class Submits(Use):
             return [client.call("job", job) for job in open_jobs]
 
     def states(self):
-        """Of all that were committed: None of one without a record."""
+        """The states of all jobs that were committed: None for one without a record."""
         found = {}
         with self.sidecars[0].client() as client:
             for job in self.committed:
@@ -315,7 +315,7 @@ class Renames(Use):
             sidecar.write_file(text, self.file)
 
     def finish(self):
-        """What is left of it is done at once."""
+        """Renames at once what is left to rename."""
         for sidecar in self.sidecars:
             self.now[sidecar] = [1] * self.n
             self.write(sidecar)
@@ -343,7 +343,7 @@ echo ended $ZKLEADER_INDEX >>{out}
 
 
 class Gangs(Use):
-    """One member on each server, for one gang after the other."""
+    """A gang with a member on each server, one gang after the other."""
 
     def __init__(self, random, sidecars, folder):
         super().__init__(random, sidecars)
