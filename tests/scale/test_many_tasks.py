@@ -1,4 +1,4 @@
-"""One sidecar with as many tasks as it may have, and paths as long as they may be."""
+"""A sidecar with as many tasks as it may have, and paths as long as they may be."""
 import time
 
 import msgpack
@@ -45,7 +45,7 @@ def test_10000_tasks_are_taken_and_handed_over(fleet, zk, own_server):
     print(f"measured: handed over {now() - began:.2f} s after the newer one's start, {moves:.3f} moves a task, "
           f"resident {mib(new):.1f} and {mib(old):.1f} MiB, processor seconds {new.cpu_seconds():.2f} and "
           f"{old.cpu_seconds():.2f}, longest turn {turn_ms(new)} and {turn_ms(old)} ms")
-    # Of a processor's time: how long the machine lets a sidecar wait says nothing about it.
+    # The bound is on processor time: how long the machine lets a sidecar wait says nothing about it.
     assert max(turn_ms(new)[1], turn_ms(old)[1]) < TURN_MS
     assert moves == 1
     assert max(mib(new), mib(old)) < 64
@@ -63,7 +63,7 @@ def test_the_longest_paths_survive_a_reconnection_and_a_crash(fleet, zk, own_ser
     wait_until(lambda: leads(only) == most, 60, "it leads all")
     print(f"measured: {most} paths of {prefix + 100} bytes, {most * (prefix + 100)} bytes in all")
     session = only.status()["session"]["id"]
-    # One more does not fit, and says so before any server hears of it.
+    # A further task does not fit, and says so before any server hears of it.
     only.write_tasks("y" * 100, file="z.conf")
     refusal = run_program(folder, "zkleaderd", "-t", "-c", only.config_file)
     assert refusal.code == 78 and "z.conf" in refusal.out + refusal.err, refusal
