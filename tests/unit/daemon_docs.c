@@ -116,8 +116,9 @@ Test(docs, example_files_name_each_key_and_its_default)
 		const char *path = documents[d].example;
 		mem_auto char *text = read_document(path);
 		char *rest = text, *line;
-		size_t n, seen[SETTINGS_KEYS_MAX] = {0};
+		size_t n;
 		const struct setting_key *keys = documents[d].keys(&n);
+		mem_auto size_t *seen = mem_calloc(n, sizeof(*seen));
 
 		while ((line = next_line(&rest))) {
 			struct example_line l;

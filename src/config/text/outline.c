@@ -20,6 +20,8 @@ struct scanner {
 	char mark; /* MARK: one of { } = , and + for += */
 	size_t start, len;
 	int token_line;
+	/* The first variable of the statement that the environment does not have; 0: none. */
+	size_t unset, unset_len;
 	/* Sections that are open: indexes of their items. */
 	size_t open[OUTLINE_DEPTH_MAX];
 	size_t depth;
@@ -58,35 +60,27 @@ static bool is_word(char c)
 	return c != '\0' && strchr("_.:/@%-[]~", c);
 }
 
-/* Blanks the comment that begins here; false: there is none, or it does not end. */
+/* Skips the comment that begins here; false: there is none, or it does not end. */
 static bool skip_comment(struct scanner *s)
 {
-	char *text = s->o->text;
-	size_t len = s->o->len;
-	int line = s->line;
+	const char *text = s->o->text, *end;
 
 	if (text[s->pos] == '#' || (text[s->pos] == '/' && text[s->pos + 1] == '/')) {
-		while (s->pos < len && text[s->pos] != '\n')
-			text[s->pos++] = ' ';
+		s->pos += strcspn(text + s->pos, "\n");
 		return true;
 	}
 	if (text[s->pos] != '/' || text[s->pos + 1] != '*')
 		return false;
-	text[s->pos++] = ' ';
-	text[s->pos++] = ' ';
-	for (; s->pos < len; s->pos++) {
-		if (text[s->pos] == '*' && text[s->pos + 1] == '/') {
-			text[s->pos++] = ' ';
-			text[s->pos++] = ' ';
-			return true;
-		}
-		if (text[s->pos] == '\n')
-			s->line++;
-		else
-			text[s->pos] = ' ';
+	end = strstr(text + s->pos + 2, "*/");
+	if (!end) {
+		set_error(s->o, s->line, "the comment is not closed by \"*/\"");
+		s->pos = s->o->len;
+		return false;
 	}
-	set_error(s->o, line, "the comment is not closed by \"*/\"");
-	return false;
+	for (; text + s->pos < end; s->pos++)
+		s->line += text[s->pos] == '\n';
+	s->pos += 2;
+	return true;
 }
 
 /* Skips an escape, such as \n \\ \x41 \101; false: one that libconfuse would trip over. */
@@ -120,6 +114,14 @@ static bool skip_escape(struct scanner *s, char quote)
 	return false;
 }
 
+/* Whether a variable, with what stands behind its name, has no value and no default. */
+static bool is_unset(const char *variable, size_t len)
+{
+	mem_auto char *name = mem_strndup(variable, len);
+
+	return !strstr(name, ":-") && !getenv(name);
+}
+
 /*
  * Skips a variable, "${NAME}" or "${NAME:-default}", within a string: libconfuse takes all up to a
  * "}".
@@ -127,8 +129,8 @@ static bool skip_escape(struct scanner *s, char quote)
 static bool skip_variable(struct scanner *s)
 {
 	const char *t = s->o->text;
+	size_t start = s->pos += 2;
 
-	s->pos += 2;
 	while (t[s->pos] != '}') {
 		if (s->pos >= s->o->len || strchr("\"\n\\", t[s->pos])) {
 			set_error(s->o, s->token_line,
@@ -136,6 +138,10 @@ static bool skip_variable(struct scanner *s)
 			return false;
 		}
 		s->pos++;
+	}
+	if (!s->unset && is_unset(t + start, s->pos - start)) {
+		s->unset = start;
+		s->unset_len = s->pos - start;
 	}
 	s->pos++;
 	return true;
@@ -251,6 +257,19 @@ static struct outline_item *new_item(struct outline *o)
 	return &o->items[o->n++];
 }
 
+/* Adds the value that was read last, with its quotes, to those of its key. */
+static void add_value(struct scanner *s, struct outline_item *item)
+{
+	struct outline *o = s->o;
+	size_t quote = s->token == TOKEN_STRING;
+
+	if (item->n_values++ == 0)
+		item->first_value = o->n_values;
+	o->n_values++;
+	buffer_append(&o->values, o->text + s->start - quote, s->len + 2 * quote);
+	buffer_append(&o->values, ",", 1);
+}
+
 /* Reads the values of a list, from behind its "{". */
 static bool read_list(struct scanner *s, struct outline_item *item)
 {
@@ -261,7 +280,7 @@ static bool read_list(struct scanner *s, struct outline_item *item)
 			return true;
 		if (!is_text(s))
 			break;
-		item->n_values++;
+		add_value(s, item);
 		next(s);
 		if (is_mark(s, '}'))
 			return true;
@@ -284,15 +303,14 @@ static bool read_value(struct scanner *s, struct outline_item *item)
 
 	next(s);
 	if (is_mark(s, '{'))
-		return read_list(s, item) && (item->end = s->pos, true);
+		return read_list(s, item);
 	if (!is_text(s)) {
 		set_error(s->o, item->line, "the value of %.*s is missing",
 			  shown_len(item->key_len), key);
 		return false;
 	}
 	item->kind = OUTLINE_VALUE;
-	item->n_values = 1;
-	item->end = s->pos;
+	add_value(s, item);
 	ahead = *s;
 	if (s->token == TOKEN_WORD && s->token_line > item->line && next(&ahead) == TOKEN_MARK &&
 	    ahead.mark == '=') {
@@ -306,8 +324,6 @@ static bool read_value(struct scanner *s, struct outline_item *item)
 /* Reads the opening of a section, from behind its key: a title, if it has one, and "{". */
 static bool read_opening(struct scanner *s, struct outline_item *item)
 {
-	size_t after_key = item->start + item->key_len;
-
 	item->kind = OUTLINE_SECTION;
 	if (is_text(s)) {
 		item->titled = true;
@@ -315,7 +331,7 @@ static bool read_opening(struct scanner *s, struct outline_item *item)
 		item->title_len = s->len;
 		next(s);
 	}
-	if (!is_mark(s, '{') && s->o->text[after_key - 1] == ':') {
+	if (!is_mark(s, '{') && s->o->text[item->start + item->key_len - 1] == ':') {
 		set_error(s->o, item->line, "write %.*s = ..., with \"=\" in place of \":\"",
 			  shown_len(item->key_len - 1), s->o->text + item->start);
 		return false;
@@ -325,8 +341,6 @@ static bool read_opening(struct scanner *s, struct outline_item *item)
 			  shown_len(item->key_len), s->o->text + item->start);
 		return false;
 	}
-	item->opening = after_key;
-	item->opening_len = s->start - after_key;
 	if (s->depth == OUTLINE_DEPTH_MAX) {
 		set_error(s->o, item->line, "more than %d sections within each other",
 			  OUTLINE_DEPTH_MAX);
@@ -355,28 +369,27 @@ static bool read_statement(struct scanner *s)
 	if (s->token == TOKEN_BAD)
 		return false;
 	item->append = is_mark(s, '+');
-	if (is_mark(s, '=') || is_mark(s, '+'))
-		return read_value(s, item);
-	return read_opening(s, item);
+	if (!is_mark(s, '=') && !is_mark(s, '+'))
+		return read_opening(s, item);
+	s->unset = 0;
+	if (!read_value(s, item))
+		return false;
+	item->end = s->pos;
+	item->unset = s->unset;
+	item->unset_len = s->unset_len;
+	return true;
 }
 
-/* Cuts the text before the statement that could not be read, and closes the sections open there. */
+/* Drops the statement that could not be read; the sections that are open end before it. */
 static void cut(struct scanner *s, size_t start)
 {
 	struct outline *o = s->o;
 
-	o->len = start;
 	while (o->n > 0 && o->items[o->n - 1].start >= start)
 		o->n--;
-	while (s->depth > 0) {
-		struct outline_item *item = &o->items[s->open[--s->depth]];
-
-		if (item->start >= start)
-			continue;
-		o->text[o->len++] = '}';
-		item->end = o->len;
-	}
-	o->text[o->len] = '\0';
+	while (s->depth > 0)
+		if (s->open[--s->depth] < o->n)
+			o->items[s->open[s->depth]].end = start;
 }
 
 static void scan(struct scanner *s)
@@ -430,55 +443,18 @@ void outline_init(struct outline *o, const char *text, size_t len)
 	struct scanner s = {.o = o, .line = 1};
 	int bad_line = nul_line(text, len);
 
-	memset(o, 0, sizeof(*o));
-	/* Room for the NUL that is read when looking ahead, and for the braces that cut() adds. */
-	o->text = mem_calloc(len + OUTLINE_DEPTH_MAX + 3, 1);
-	if (bad_line) {
+	*o = (struct outline){.text = text, .len = len};
+	buffer_init(&o->values, BUFFER_LIMIT_MAX);
+	buffer_append(&o->values, OUTLINE_VALUES "={", strlen(OUTLINE_VALUES "={"));
+	if (bad_line)
 		set_error(o, bad_line, "a NUL byte: this is no text file");
-		return;
-	}
-	memcpy(o->text, text, len);
-	o->len = len;
-	scan(&s);
+	else
+		scan(&s);
+	buffer_append(&o->values, "}", sizeof("}"));
 }
 
 void outline_done(struct outline *o)
 {
-	free(o->text);
 	free(o->items);
-	memset(o, 0, sizeof(*o));
-}
-
-/*
- * The name of the variable at "${", if it has no default and is not in the environment; else NULL.
- */
-static char *unset_name(const char *text)
-{
-	size_t len = strcspn(text + 2, "}");
-	char *name = mem_strndup(text + 2, len);
-
-	if (!strstr(name, ":-") && !getenv(name))
-		return name;
-	free(name);
-	return NULL;
-}
-
-char *outline_unset_variable(const struct outline *o, const struct outline_item *item)
-{
-	char *name = NULL;
-	char quote = '\0';
-
-	for (size_t i = item->start; i < item->end && !name; i++) {
-		char c = o->text[i];
-
-		if (quote && c == '\\')
-			i++;
-		else if (c == quote)
-			quote = '\0';
-		else if (!quote && (c == '"' || c == '\''))
-			quote = c;
-		else if (quote == '"' && c == '$' && o->text[i + 1] == '{')
-			name = unset_name(o->text + i);
-	}
-	return name;
+	buffer_done(&o->values);
 }

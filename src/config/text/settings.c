@@ -24,7 +24,8 @@ struct load {
 	struct settings *settings;
 	struct problems *problems;
 	struct outline outline;
-	bool failed; /* libconfuse has refused the text */
+	cfg_opt_t
+		*values; /* those of the outline, as libconfuse has read them; NULL: it could not */
 };
 
 static void problem(struct load *l, int line, const char *format, ...)
@@ -101,17 +102,36 @@ static struct section *new_section(struct settings *s, const struct settings_for
 	return section;
 }
 
-static void blank(struct outline *o, size_t start, size_t end)
-{
-	for (size_t i = start; i < end; i++) {
-		if (o->text[i] != '\n')
-			o->text[i] = ' ';
-	}
-}
-
 static bool is_list(enum setting_type type)
 {
 	return type == SETTING_LIST || type == SETTING_ARRAY;
+}
+
+/* Reports a statement outside of all sections, in a file that consists of sections. */
+static void misplaced(struct load *l, const struct outline_item *item)
+{
+	const char *name = l->outline.text + item->start;
+	const struct settings_form *own = find_form(l, name, item->key_len);
+	const struct settings_form *of = l->form;
+	char kinds[KEYS_TEXT_MAX] = "";
+	size_t used = 0;
+
+	while (of && find_key(of, name, item->key_len) == NO_KEY)
+		of = of->next;
+	for (const struct settings_form *f = l->form; f && used < sizeof(kinds); f = f->next)
+		used += (size_t)snprintf(kinds + used, sizeof(kinds) - used, "%s%s \"...\" { }",
+					 f == l->form ? "" : " and ", f->section);
+	if (of)
+		problem(l, item->line,
+			"%.*s: stands outside of a section: it belongs within %s \"...\" { }",
+			(int)item->key_len, name, of->section);
+	else if (own)
+		problem(l, item->line, "%s: is a section: write %s \"...\" { }", own->section,
+			own->section);
+	else
+		problem(l, item->line, "unknown section \"%.*s\": this file consists of %s",
+			(int)(item->key_len < KEY_NAME_MAX ? item->key_len : KEY_NAME_MAX), name,
+			kinds);
 }
 
 /* The index of the key that this statement sets in its section; NO_KEY after a problem. */
@@ -124,6 +144,10 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	size_t index = find_key(form, name, item->key_len);
 	const char *key;
 
+	if (l->form->section && item->depth == 0) {
+		misplaced(l, item);
+		return NO_KEY;
+	}
 	if (index == NO_KEY && section && other && item->kind == OUTLINE_SECTION) {
 		problem(l, item->line, "%s within the %s of line %d: is a \"}\" missing before it?",
 			other->section, form->section, section->line);
@@ -158,34 +182,7 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	return NO_KEY;
 }
 
-/* Reports a statement outside of all sections, in a file that consists of sections. */
-static void misplaced(struct load *l, const struct outline_item *item)
-{
-	const char *name = l->outline.text + item->start;
-	const struct settings_form *own = find_form(l, name, item->key_len);
-	const struct settings_form *of = l->form;
-	char kinds[KEYS_TEXT_MAX] = "";
-	size_t used = 0;
-
-	while (of && find_key(of, name, item->key_len) == NO_KEY)
-		of = of->next;
-	for (const struct settings_form *f = l->form; f && used < sizeof(kinds); f = f->next)
-		used += (size_t)snprintf(kinds + used, sizeof(kinds) - used, "%s%s \"...\" { }",
-					 f == l->form ? "" : " and ", f->section);
-	if (of)
-		problem(l, item->line,
-			"%.*s: stands outside of a section: it belongs within %s \"...\" { }",
-			(int)item->key_len, name, of->section);
-	else if (own)
-		problem(l, item->line, "%s: is a section: write %s \"...\" { }", own->section,
-			own->section);
-	else
-		problem(l, item->line, "unknown section \"%.*s\": this file consists of %s",
-			(int)(item->key_len < KEY_NAME_MAX ? item->key_len : KEY_NAME_MAX), name,
-			kinds);
-}
-
-/* Takes the title, and blanks it: libconfuse would merge sections of one title. */
+/* Takes the title of a section, or says what is wrong with it. */
 static void take_title(struct load *l, const struct outline_item *item, struct section *section)
 {
 	const char *title = l->outline.text + item->title;
@@ -201,187 +198,81 @@ static void take_title(struct load *l, const struct outline_item *item, struct s
 			form->title_needed);
 	else
 		section->title = mem_strndup(title, item->title_len);
-	blank(&l->outline, item->opening, item->opening + item->opening_len);
 }
 
-/* Reports each statement that does not fit the form, and blanks it in the text. */
-static void check_outline(struct load *l)
+/* Takes over the values of a key. */
+static void take_values(struct load *l, const struct outline_item *item, struct setting *setting)
 {
-	struct outline *o = &l->outline;
+	setting->line = item->line;
+	if (item->unset)
+		setting->unset = mem_strndup(l->outline.text + item->unset, item->unset_len);
+	if (!l->values || item->n_values == 0)
+		return;
+	setting->values = mem_calloc(item->n_values, sizeof(*setting->values));
+	for (; setting->n < item->n_values; setting->n++)
+		setting->values[setting->n] = mem_strdup(
+			cfg_opt_getnstr(l->values, (unsigned int)(item->first_value + setting->n)));
+}
+
+/* Takes over each statement that fits the form, and reports the others. */
+static void take_statements(struct load *l)
+{
+	const struct outline *o = &l->outline;
 	struct section *section = l->form->section ? NULL : new_section(l->settings, l->form, 1);
 	size_t done = 0;
 
 	for (size_t i = 0; i < o->n; i++) {
 		const struct outline_item *item = &o->items[i];
-		size_t index = NO_KEY;
+		const struct settings_form *form;
+		size_t index;
 
 		if (item->start < done)
-			continue; /* within a statement that was blanked */
-		if (l->form->section && item->depth == 0) {
-			const struct settings_form *form =
-				find_form(l, o->text + item->start, item->key_len);
-			if (item->kind == OUTLINE_SECTION && form) {
-				if (l->settings->n == SETTINGS_SECTIONS_MAX) {
-					problem(l, item->line, "more than %d sections in one file",
-						SETTINGS_SECTIONS_MAX);
-					blank(o, item->start, o->len);
-					return;
-				}
-				section = new_section(l->settings, form, item->line);
-				take_title(l, item, section);
-				continue;
+			continue; /* within a statement that was refused */
+		form = item->depth == 0 ? find_form(l, o->text + item->start, item->key_len) : NULL;
+		if (form && item->kind == OUTLINE_SECTION) {
+			if (l->settings->n == SETTINGS_SECTIONS_MAX) {
+				problem(l, item->line, "more than %d sections in one file",
+					SETTINGS_SECTIONS_MAX);
+				return;
 			}
-			misplaced(l, item);
-		} else {
-			index = check_statement(l, item, section);
+			section = new_section(l->settings, form, item->line);
+			take_title(l, item, section);
+			continue;
 		}
-		if (index != NO_KEY) {
-			section->settings[index].line = item->line;
-			section->settings[index].n = item->n_values;
-			section->settings[index].unset = outline_unset_variable(o, item);
-		} else {
-			blank(o, item->start, item->end);
+		index = check_statement(l, item, section);
+		if (index != NO_KEY)
+			take_values(l, item, &section->settings[index]);
+		else
 			done = item->end;
-		}
 	}
 }
 
 /* --- libconfuse ----------------------------------------------------------- */
 
-/*
- * The file that is being read, for libconfuse's error function, which has no argument for it. The
- * lexer is global anyway.
- */
-static struct load *loading;
-
-static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
+/* Keeps libconfuse from writing to standard error; the outline has said what is wrong. */
+static void no_message(cfg_t *cfg, const char *format, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
-static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
+static void no_message(cfg_t *cfg, const char *format, va_list ap)
 {
-	loading->failed = true;
-	problems_vadd(loading->problems, loading->settings->file, cfg->line, format, ap);
+	(void)cfg, (void)format, (void)ap;
 }
 
-/* The keys of a form that the file sets in any section, a bit for each. */
-static uint64_t find_used(const struct load *l, const struct settings_form *form)
-{
-	uint64_t used = 0;
-
-	for (size_t i = 0; i < l->settings->n; i++) {
-		const struct section *section = &l->settings->sections[i];
-
-		for (size_t j = 0; section->form == form && j < form->n_keys; j++)
-			used |= (uint64_t)(section->settings[j].line > 0) << j;
-	}
-	return used;
-}
-
-/*
- * Makes options for the keys in use; the names are borrowed. libconfuse copies all options for each
- * section: with all keys that took most of the time for thousands of tasks that set none.
- */
-static void make_options(const struct settings_form *form, uint64_t used, cfg_opt_t *options)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < form->n_keys; i++) {
-		if (!(used >> i & 1))
-			continue;
-		options[n++] = (cfg_opt_t){
-			.name = form->keys[i].name,
-			.type = CFGT_STR,
-			.flags = CFGF_NODEFAULT |
-				 (is_list(form->keys[i].type) ? CFGF_LIST : CFGF_NONE),
-		};
-	}
-	options[n] = (cfg_opt_t)CFG_END();
-}
-
-/* Takes over what libconfuse has read for one section. */
-static void take_values(struct load *l, cfg_t *cfg, uint64_t used, struct section *section)
-{
-	const struct settings_form *form = section->form;
-
-	for (size_t i = 0; i < form->n_keys; i++) {
-		struct setting *setting = &section->settings[i];
-
-		if (!(used >> i & 1))
-			continue;
-		cfg_opt_t *option = cfg_getopt(cfg, form->keys[i].name);
-		size_t expected = setting->n;
-
-		setting->n = 0;
-		if (cfg_opt_size(option) != expected) {
-			if (!l->failed)
-				problem(l, setting->line ? setting->line : section->line,
-					"%s: cannot be read for certain: quote its value",
-					form->keys[i].name);
-			continue;
-		}
-		if (expected == 0)
-			continue;
-		setting->values = mem_calloc(expected, sizeof(*setting->values));
-		for (; setting->n < expected; setting->n++)
-			setting->values[setting->n] =
-				mem_strdup(cfg_opt_getnstr(option, (unsigned int)setting->n));
-	}
-}
-
-/* libconfuse counts the sections of each kind by themselves. */
-static void take_sections(struct load *l, cfg_t *cfg, const struct settings_form *form)
-{
-	uint64_t used = find_used(l, form);
-	unsigned int n = 0;
-
-	for (size_t i = 0; i < l->settings->n; i++) {
-		struct section *section = &l->settings->sections[i];
-		cfg_t *read;
-
-		if (section->form != form)
-			continue;
-		read = form->section ? cfg_getnsec(cfg, form->section, n++) : cfg;
-		if (read) {
-			take_values(l, read, used, section);
-			continue;
-		}
-		for (size_t j = 0; j < form->n_keys; j++)
-			section->settings[j].n = 0;
-		if (!l->failed)
-			problem(l, section->line, "%s cannot be read for certain", form->section);
-	}
-}
-
-/* Lets libconfuse read the text that check_outline() has left. */
+/* Lets libconfuse read the values of the file, as one list, and takes over what fits the form. */
 static void read_values(struct load *l)
 {
-	cfg_opt_t keys[SETTINGS_FORMS_MAX][SETTINGS_KEYS_MAX + 1];
-	cfg_opt_t sections[SETTINGS_FORMS_MAX + 1] = {CFG_END()};
-	size_t n = 0;
-	cfg_t *cfg;
+	cfg_opt_t options[] = {CFG_STR_LIST(OUTLINE_VALUES, NULL, CFGF_NODEFAULT), CFG_END()};
+	cfg_t *cfg = cfg_init(options, CFGF_NONE);
 
-	assert(l->form);
-	for (const struct settings_form *form = l->form; form; form = form->next) {
-		const cfg_opt_t section[] = {CFG_SEC("", keys[n], CFGF_MULTI), CFG_END()};
-
-		assert(form->n_keys <= SETTINGS_KEYS_MAX && n < SETTINGS_FORMS_MAX);
-		make_options(form, find_used(l, form), keys[n]);
-		sections[n] = section[0];
-		sections[n].name = form->section;
-		sections[++n] = section[1];
-	}
-	cfg = cfg_init(l->form->section ? sections : keys[0], CFGF_NONE);
 	if (!cfg)
 		abort(); /* out of memory, as in base/mem.h */
-	cfg_set_error_function(cfg, confuse_error);
-	loading = l;
-	if (cfg_parse_buf(cfg, l->outline.text) != CFG_SUCCESS && !l->failed) {
-		l->failed = true;
-		problem(l, 1, "libconfuse cannot read it");
-	}
-	loading = NULL;
-	for (const struct settings_form *form = l->form; form; form = form->next)
-		take_sections(l, cfg, form);
+	cfg_set_error_function(cfg, no_message);
+	if (cfg_parse_buf(cfg, (const char *)l->outline.values.data) == CFG_SUCCESS &&
+	    cfg_size(cfg, OUTLINE_VALUES) == l->outline.n_values)
+		l->values = cfg_getopt(cfg, OUTLINE_VALUES);
+	else
+		problem(l, 1, "libconfuse cannot read its values");
+	take_statements(l);
 	cfg_free(cfg);
 }
 
@@ -441,13 +332,12 @@ int settings_load(const char *path, const char *shown, const struct settings_for
 		skip = 3;
 	*ret_settings = (struct settings){.form = form, .file = mem_strdup(shown)};
 	outline_init(&l.outline, text + skip, len - skip);
-	check_outline(&l);
+	read_values(&l);
 	if (l.outline.error_line)
 		problem(&l, l.outline.error_line, "%s", l.outline.error);
-	read_values(&l);
 	for (size_t i = 0; i < ret_settings->n; i++)
 		check_values(&l, &ret_settings->sections[i]);
-	ret_settings->partial = l.failed || l.outline.error_line > 0;
+	ret_settings->partial = !l.values || l.outline.error_line > 0;
 	outline_done(&l.outline);
 	problems_sort(problems, first);
 	return 0;

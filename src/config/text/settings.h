@@ -4,9 +4,9 @@
  * libconfuse stops at the first thing it does not like, and its lexer has traps: an unclosed
  * comment swallows the rest in silence, as ${ does up to the next brace; line numbers run ahead
  * after each comment; sections of one title are merged; a NUL escape cuts a value short; an odd
- * character is skipped or even printed. So outline.c looks over the file first, and what libconfuse
- * gets to see has no comments, and only known keys, each once and in its right form. Values,
- * quoting, escapes, lists and ${VARIABLES} are libconfuse's.
+ * character is skipped or even printed. So outline.c reads keys, sections and comments, and says
+ * what is wrong with them. libconfuse reads the values, all of a file at once, as one list:
+ * quoting, escapes and ${VARIABLES} are libconfuse's.
  */
 #ifndef ZKLEADER_CONFIG_TEXT_SETTINGS_H
 #define ZKLEADER_CONFIG_TEXT_SETTINGS_H
@@ -20,11 +20,9 @@
 #define SETTINGS_FILE_MAX     (1024 * 1024) /* bytes of a file */
 #define SETTINGS_SECTIONS_MAX 10000
 #define SETTINGS_VALUES_MAX   1000 /* values of a list */
-#define SETTINGS_KEYS_MAX     64   /* keys of a form */
 /* The allowed titles of sections in a task file, for people. */
 #define TASK_NAME_FORM \
 	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
-#define SETTINGS_FORMS_MAX 4 /* kinds of sections of a file */
 
 /* An ARRAY is a LIST that is never written without its braces. */
 enum setting_type {
