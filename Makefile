@@ -13,68 +13,39 @@ SYSCONFDIR ?= /etc
 # A variant is a set of flags with a folder of its own: make VARIANT=asan
 VARIANT ?= release
 B       := build/$(VARIANT)
-
-ifeq ($(origin CC),default)
-CC      := gcc
-endif
+CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
 # zkleader-check is run thousands of times a day; a static start costs a quarter of a dynamic one.
 CHECK_CC ?= $(shell command -v musl-gcc || echo $(CC))
 CHECK_CFLAGS := $(if $(filter undefined,$(origin CFLAGS)),-Os,$(CFLAGS))
 
-# --- packages: the one list; how names are written: tests/packages -------------------------------
+# How names of packages are written: tests/packages. What tests need besides: tests/check.mk.
 PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev \
 	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev \
 	libcurl4-openssl-dev uuid-dev musl-tools
-PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
-PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd \
-	mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack \
-	python3-xxhash tzdata
-PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java \
-	default-jdk-headless curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
-	$(if $(shell command -v npm),,npm)
-PACKAGES_COMPARE := libcurator-recipes-java
-PACKAGES_BENCH   := socat curl util-linux python3-rq redis-server
-
-# $(1): packages.
 install = @tests/packages $(foreach package,$(1),'$(package)')
-.PHONY: deps
 deps:
 	$(call install,$(PACKAGES_BUILD))
 
 # --- flags ------------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wformat=2 -Wstrict-prototypes \
 	-Wmissing-prototypes -Wold-style-definition -Wswitch-enum -Wvla -Wundef -Wpointer-arith \
-	-Wcast-qual -Wwrite-strings -Wnull-dereference -Wduplicated-cond -Wlogical-op
-ifneq ($(findstring clang,$(CC)),)
-WARNINGS := $(filter-out -Wduplicated-cond -Wlogical-op,$(WARNINGS))
-endif
-ifeq ($(WERROR),1)
-WARNINGS += -Werror
-endif
-
+	-Wcast-qual -Wwrite-strings -Wnull-dereference $(if $(filter 1,$(WERROR)),-Werror) \
+	$(if $(findstring clang,$(CC)),,-Wduplicated-cond -Wlogical-op)
 BASE_CFLAGS := -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Isrc -Iinclude $(WARNINGS)
 # Of each variant: optimisation, if the user does not say, and what is added for compiling and linking.
+# The others are those of the nets.
 OPTIMISE_release := -O2 -g
 COMPILE_release  := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE -D_FORTIFY_SOURCE=2
 LINK_release     := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
-OPTIMISE_asan    := -O1 -g
-COMPILE_asan     := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-LINK_asan        := -fsanitize=address,undefined
-OPTIMISE_tsan    := -O1 -g
-COMPILE_tsan     := -fsanitize=thread -fno-omit-frame-pointer
-LINK_tsan        := -fsanitize=thread
-OPTIMISE_cov     := -O0 -g
-COMPILE_cov      := --coverage
-LINK_cov         := --coverage
+include tests/nets.mk
 $(if $(COMPILE_$(VARIANT)),,$(error unknown VARIANT $(VARIANT): release, asan, tsan or cov))
 CFLAGS       ?= $(OPTIMISE_$(VARIANT))
 BASE_CFLAGS  += $(COMPILE_$(VARIANT))
 BASE_LDFLAGS := $(LINK_$(VARIANT))
 # What is the sidecar's alone is not unwound at run time, and debuggers have .debug_frame: an eighth
 # of the program less to load. The libraries' tables are kept, for exceptions of an application.
-ifeq ($(VARIANT),release)
-$(B)/node/%.o $(B)/control/%.o $(B)/daemon/%.o: BASE_CFLAGS += -fno-asynchronous-unwind-tables
-endif
+UNWIND_release := -fno-asynchronous-unwind-tables
+$(B)/node/%.o $(B)/control/%.o $(B)/daemon/%.o: BASE_CFLAGS += $(UNWIND_$(VARIANT))
 
 # --- sources ----------------------------------------------------------------------------------
 # A layer is a folder of src with its rooms; what lies there is built. The files with a main() are no
@@ -82,7 +53,6 @@ endif
 layer   = $(wildcard $(addprefix src/$(1),/*.c /*/*.c /*/*/*.c))
 objects = $(patsubst src/%.c,$(B)/%.o,$(filter-out %/main.c %_main.c,$(call layer,$(1))))
 LAYERS := base core wire http config node control daemon api check supervise cli runner notify web
-
 $(foreach l,$(LAYERS),$(eval LIB_$(l) := $(B)/lib$(l).a))
 $(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
 
@@ -90,26 +60,21 @@ $(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
 LINK_base   := $(LIB_base)
 LINK_core   := $(LIB_core) $(LIB_base)
 LINK_wire   := $(LIB_wire) $(LIB_base)
-LINK_http   := $(LIB_http) $(LIB_base)
 LINK_config := $(LIB_config) $(LIB_core) $(LIB_base)
 # Whoever links a node gives it a machine and a store: the daemon, or a test.
 LINK_node   := $(LIB_node) $(LIB_core) $(LIB_wire) $(LIB_base)
 LINK_control := $(LIB_control) $(LIB_config) $(LINK_node)
 LINK_daemon := $(LIB_daemon) $(LINK_control)
-# The daemon's archive has what node/ and control/ call in host.h, store.h and peer.h: they need one another.
-GROUP = -Wl,--start-group $^ -Wl,--end-group
 LINK_api    := $(LIB_api) $(LIB_core) $(LINK_wire)
 LINK_supervise := $(LIB_supervise) $(LINK_api)
 LINK_client := $(LIB_cli) $(LIB_check) $(LINK_supervise)
 
 # --- programs ---------------------------------------------------------------------------------
 PROGRAMS := zkleaderd zkleader zkleader-check zkleader-web zkleader-runner zkleader-notify
-# Of each but zkleader-check: its folder, if that has another name, and the archives and libraries that it is made of.
-FOLDER_zkleaderd := daemon
+folder = $(patsubst zkleaderd,daemon,$(patsubst zkleader,cli,$(1:zkleader-%=%)))
+# Of each but zkleader-check: the archives and libraries that it is made of.
 LINKS_zkleaderd  := $(LINK_daemon)
-DAEMON_LIBS      := -lzookeeper_mt -lconfuse -luv -lpthread
-LIBS_zkleaderd   := $(DAEMON_LIBS)
-FOLDER_zkleader  := cli
+LIBS_zkleaderd   := -lzookeeper_mt -lconfuse -luv -lpthread
 LINKS_zkleader   := $(LINK_client)
 LIBS_zkleader    := -ljansson -lsmartcols
 LINKS_zkleader-web  := $(LIB_web) $(LINK_api)
@@ -119,13 +84,10 @@ LIBS_zkleader-runner   := -lconfuse -ljansson -lsmartcols
 LINKS_zkleader-notify  := $(LIB_notify) $(LIB_http) $(LIB_api) $(LIB_wire) $(LINK_config)
 LIBS_zkleader-notify   := -lconfuse -ljansson -lsmartcols
 
-folder = $(or $(FOLDER_$(1)),$(1:zkleader-%=%))
-
-.PHONY: all
 all: $(PROGRAMS:%=$(B)/%) $(B)/libzkleader.a
-
+# The daemon's archive has what node/ and control/ call in host.h, store.h and peer.h: they need one another.
 # Ids of src/base need libuuid.
-link = $(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) -luuid
+link = $(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group -luuid
 # $(1): a program, $(2): the object of its main().
 define program
 $(1): $(2) $(LINKS_$(notdir $(1)))
@@ -170,9 +132,7 @@ FLAGS := $(VERSION) $(CC) $(CHECK_CC) $(CPPFLAGS) $(CFLAGS) $(CHECK_CFLAGS) $(LD
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' > $@
-.PHONY: FORCE
 FORCE:
-
 $(B)/%.o: src/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -191,51 +151,47 @@ MAN      := $(wildcard docs/man/*.[1358])
 install_text = sed -e 's|/usr/bin/zkleader|$(PREFIX)/bin/zkleader|g' \
 	-e 's|/usr/share/doc/zkleader|$(PREFIX)/share/doc/zkleader|g' \
 	-e 's|/etc/zkleader/|$(SYSCONFDIR)/zkleader/|g' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $(1) | \
-	install -m 644 /dev/stdin $(2)/$(notdir $(basename $(1)))$(filter-out .in,$(suffix $(1)))
+	install -D -m 644 /dev/stdin $(2)/$(notdir $(basename $(1)))$(filter-out .in,$(suffix $(1)))
 
 # The sidecar, the runner and the notifier know where the configuration is installed.
 CONFIGURED := zkleaderd zkleader-runner zkleader-notify
-INSTALLED  := $(CONFIGURED:%=$(B)/%)
+CONFIGURED_IN := $(B)
 ifneq ($(SYSCONFDIR),/etc)
-INSTALLED := $(CONFIGURED:%=$(B)/sysconf$(SYSCONFDIR)/%)
-$(B)/sysconf$(SYSCONFDIR)/%.o: src/%/main.c $(B)/flags
+CONFIGURED_IN := $(B)/sysconf$(SYSCONFDIR)
+$(CONFIGURED_IN)/%.o: src/%/main.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -DSYSCONFDIR='"$(SYSCONFDIR)"' $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-$(foreach p,$(CONFIGURED),$(eval $(call program,$(B)/sysconf$(SYSCONFDIR)/$(p),$(B)/sysconf$(SYSCONFDIR)/$(call folder,$(p)).o)))
+$(foreach p,$(CONFIGURED),$(eval $(call program,$(CONFIGURED_IN)/$(p),$(CONFIGURED_IN)/$(call folder,$(p)).o)))
 endif
+INSTALLED := $(CONFIGURED:%=$(CONFIGURED_IN)/%) $(patsubst %,$(B)/%,$(filter-out $(CONFIGURED),$(PROGRAMS)))
 
-.PHONY: install uninstall
 install: all $(INSTALLED)
-	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man3 $(MANDIR)/man5 $(MANDIR)/man8 $(UNITDIR) $(CONFDIR)/conf.d $(COMPDIR)
-	install -d $(DOCDIR)/examples $(DOCDIR)/monitoring $(DESTDIR)$(PREFIX)/include $(PCDIR) $(DESTDIR)$(PREFIX)/lib/sysusers.d
-	install -m 755 $(PROGRAMS:%=$(B)/%) $(BINDIR)
-	install -m 755 $(INSTALLED) $(BINDIR)
-	install -m 644 $(B)/libzkleader.a $(DESTDIR)$(PREFIX)/lib
-	install -m 644 include/zkleader.h $(DESTDIR)$(PREFIX)/include
+	install -d $(CONFDIR)/conf.d
+	install -D -m 755 -t $(BINDIR) $(INSTALLED)
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib $(B)/libzkleader.a
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include include/zkleader.h
 	$(call install_text,include/zkleader.pc.in,$(PCDIR))
 	$(foreach m,$(MAN),$(call install_text,$(m),$(MANDIR)/man$(subst .,,$(suffix $(m)))) &&) true
 	$(foreach u,$(UNITS),$(call install_text,$(u),$(UNITDIR)) &&) true
-	install -m 644 systemd/zkleader.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
-	install -m 644 docs/zkleader.bash-completion $(COMPDIR)/zkleader
+	install -D -m 644 systemd/zkleader.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
+	install -D -m 644 docs/zkleader.bash-completion $(COMPDIR)/zkleader
 	$(foreach p,$(filter-out zkleader,$(PROGRAMS)),ln -sf zkleader $(COMPDIR)/$(p) &&) true
-	install -m 644 docs/*.md README.md LICENSE CHANGELOG.md $(DOCDIR)
-	install -m 644 docs/monitoring/* $(DOCDIR)/monitoring
-	install -m 755 docs/examples/* $(DOCDIR)/examples
-	install -m 644 docs/zkleader.conf docs/queue.conf docs/notify.conf conf.d/example.conf systemd/nightly-report.timer $(DOCDIR)/examples
+	install -D -m 644 -t $(DOCDIR) docs/*.md README.md LICENSE CHANGELOG.md
+	install -D -m 644 -t $(DOCDIR)/monitoring docs/monitoring/*
+	install -D -m 755 -t $(DOCDIR)/examples docs/examples/*
+	install -m 644 -t $(DOCDIR)/examples docs/*.conf conf.d/example.conf systemd/nightly-report.timer
 	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)
 	[ -e $(CONFDIR)/zkleader.conf ] || install -m 644 docs/zkleader.conf $(CONFDIR)
 
 # The configuration stays: it is the user's.
 uninstall:
-	rm -f $(PROGRAMS:%=$(BINDIR)/%) $(DESTDIR)$(PREFIX)/lib/libzkleader.a $(DESTDIR)$(PREFIX)/include/zkleader.h
-	rm -f $(PCDIR)/zkleader.pc $(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
-	rm -f $(patsubst systemd/%,$(UNITDIR)/%,$(UNITS)) $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
-	rm -f $(PROGRAMS:%=$(COMPDIR)/%)
-	rm -rf $(DOCDIR)
+	rm -rf $(DOCDIR) $(PROGRAMS:%=$(BINDIR)/%) $(PROGRAMS:%=$(COMPDIR)/%) $(patsubst systemd/%,$(UNITDIR)/%,$(UNITS)) \
+		$(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) $(PCDIR)/zkleader.pc \
+		$(addprefix $(DESTDIR)$(PREFIX)/,lib/libzkleader.a include/zkleader.h lib/sysusers.d/zkleader.conf)
 
 include tests/unit.mk tests/sim.mk tests/check.mk tests/bench.mk
 
-.PHONY: clean help
+.PHONY: all deps install uninstall clean help FORCE
 clean:
 	rm -rf build
 help:

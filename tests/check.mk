@@ -16,6 +16,14 @@
 ## make lint         house rules; analyse: static analysers
 
 # --- installing what is missing ------------------------------------------------------------
+PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
+PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd \
+	mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack \
+	python3-xxhash tzdata
+PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java \
+	default-jdk-headless curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
+	$(if $(shell command -v npm),,npm)
+PACKAGES_COMPARE := libcurator-recipes-java
 .PHONY: deps-demo deps-check deps-deep
 deps-demo:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO))
@@ -92,15 +100,3 @@ check-ticks: deps-check all
 # make another story.
 check-upgrade: deps-check all
 	/usr/bin/python3 -m pytest -rP tests/upgrade
-
-.PHONY: fuzz nets coverage
-fuzz: deps-deep
-	tests/fuzz/run
-nets: deps-deep
-	tests/nets/canaries
-	tests/nets/valgrind
-	tests/nets/tsan
-	tests/nets/integration valgrind
-	tests/nets/integration tsan
-coverage: deps-deep
-	tests/nets/coverage

@@ -32,7 +32,7 @@ model-bin: $(B)/compare-model $(B)/compare-real
 $(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SIMNODE_MODEL) $(LINK_wire)
 	$(link)
 $(B)/compare-real: $(patsubst %,$(B)/tests/simnode/compare/%.o,main real) $(LINK_daemon)
-	$(link) $(DAEMON_LIBS)
+	$(link) $(LIBS_zkleaderd)
 # What a big fleet costs its servers: the same nodes and the same model, of which more fit.
 SIMSCALE_FLAGS := $(SIMNODE_FLAGS) -DHOSTS_MAX=5000 '-DSESSIONS_MAX=(3*HOSTS_MAX)'
 SIMSCALE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/simscale/*.c)) \

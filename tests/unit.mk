@@ -5,7 +5,7 @@ UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/*.c))))
 UNIT_BIN := $(UNIT:%=$(B)/unit/%)
 LIBS_config := -lconfuse
 LIBS_control := -lconfuse
-LIBS_daemon := $(DAEMON_LIBS)
+LIBS_daemon := $(LIBS_zkleaderd)
 LIBS_client := $(LIBS_zkleader)
 
 # The tests themselves are not optimised: compiling them would take four times as long. With sanitizers gcc
