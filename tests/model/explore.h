@@ -32,5 +32,6 @@ struct explored {
 bool explore(const struct explore *x, struct explored *ret_explored);
 
 extern const struct explore explore_of_hostile;
+extern const struct explore explore_of_lock;
 
 #endif

@@ -10,6 +10,7 @@
 
 #define ANSWER_SLACK_MS 5000 /* ZooKeeper's answer is waited for so long behind the deadline */
 #define NO_DEADLINE	(INT64_MAX / 2)
+#define PAUSE_MS	100 /* while the registration is renewed, or others make and sweep */
 
 static const char stopped[] = "the sidecar is being stopped";
 
@@ -28,61 +29,28 @@ static void tell(struct lock *l, const struct lock_answer *answer)
 	l->fn(l->arg, answer);
 }
 
-static void leave(struct lock *l)
-{
-	if (l->state == LOCK_LEAVING)
-		return;
-	l->state = LOCK_LEAVING;
-	lock_unwatch(l);
-	if (l->flying == 0)
-		l->need = LOCK_DELETE;
-}
-
-void lock_fail(struct lock *l, const struct lock_answer *answer)
+/* Answers the requester that the lock cannot be had. */
+static void fail(struct lock *l, const struct lock_answer *answer)
 {
 	tell(l, answer);
 	holder_let_go(&l->locks->holders, &l->held);
-	leave(l);
 }
 
-void lock_is_held(struct lock *l)
+static void give_up(struct lock *l, const struct lock_answer *answer)
 {
-	l->state = LOCK_HELD;
+	fail(l, answer);
+	lock_happens(l, LOCK_GIVEN_UP);
 }
 
-/* Enters the line again, at its end. */
-void lock_reenter(struct lock *l)
+static bool is_gone(const struct lock *l)
 {
-	l->state = LOCK_ENTERING;
-	lock_unwatch(l);
-	l->node[0] = '\0';
-	l->maybe = l->waited = l->tells = l->first = l->parents = false;
-	l->need = LOCK_ENTER;
+	return l->place.state == LOCK_GONE;
 }
 
-void lock_is_lost(struct lock *l)
-{
-	if (l->state == LOCK_LEAVING)
-		return;
-	if (l->held.told) {
-		if (!l->held.lost)
-			log_warning("lock lost", LOG_STR("lock", l->name),
-				    LOG_INT("token", l->token));
-		holder_lose(&l->held);
-		l->need = LOCK_NOTHING;
-	} else if (l->held.attaching) {
-		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
-	} else {
-		lock_reenter(l);
-	}
-}
-
-void lock_is_gone(struct lock *l)
+static void end(struct lock *l)
 {
 	lock_unwatch(l);
 	holder_let_go(&l->locks->holders, &l->held);
-	l->need = LOCK_NOTHING;
-	l->dead = true;
 	if (l->done)
 		l->done(l->done_arg);
 	l->done = NULL;
@@ -90,16 +58,53 @@ void lock_is_gone(struct lock *l)
 
 /* --- steps of a lock ------------------------------------------------------ */
 
+static void lose(struct lock *l)
+{
+	if (!l->held.lost)
+		log_warning("lock lost", LOG_STR("lock", l->name), LOG_INT("token", l->token));
+	holder_lose(&l->held);
+}
+
+void lock_happens(struct lock *l, enum lock_event_type type)
+{
+	const struct lock_event event = {.type = type,
+					 .seen = &l->seen,
+					 .busy = l->flying > 0,
+					 .told = l->held.told,
+					 .attaching = l->held.attaching};
+	bool gone = is_gone(l);
+	struct lock_actions a;
+
+	lock_place_step(&l->place, &event, &a);
+	if (a.unwatch)
+		lock_unwatch(l);
+	if (a.pause)
+		l->retry_ms = now_of(l->locks) + PAUSE_MS;
+	else if (a.hurry)
+		l->retry_ms = 0;
+	if (a.confirm)
+		session_confirm(l->locks->session);
+	if (a.loses)
+		lose(l);
+	if (a.fails)
+		fail(l, &(struct lock_answer){
+				.outcome = a.outcome, .why = a.why, .slots = l->place.in_use});
+	if (a.leaves_node)
+		log_warning("lock not given up", LOG_STR("lock", l->name));
+	if (!gone && is_gone(l))
+		end(l);
+}
+
 static bool is_orphan(const struct lock *l)
 {
-	return l->state == LOCK_HELD && !l->held.owner;
+	return l->place.state == LOCK_HELD && !l->held.owner;
 }
 
 /* Whether an older request with the same id has not left yet. */
 static bool is_blocked(const struct lock *l)
 {
 	for (const struct lock *o = l->locks->list; o; o = o->next)
-		if (o != l && !o->dead && o->held.number < l->held.number &&
+		if (o != l && !is_gone(o) && o->held.number < l->held.number &&
 		    strcmp(o->id, l->id) == 0)
 			return true;
 	return false;
@@ -109,7 +114,7 @@ static void tell_held(struct lock *l)
 {
 	bool goes_on = l->held.told || l->held.attaching;
 
-	if (l->state != LOCK_HELD || !l->owed || !holder_tells(&l->locks->holders, &l->held))
+	if (l->place.state != LOCK_HELD || !l->owed || !holder_tells(&l->locks->holders, &l->held))
 		return;
 	if (goes_on)
 		log_info("lock goes on", LOG_STR("lock", l->name), LOG_INT("token", l->token));
@@ -119,25 +124,26 @@ static void tell_held(struct lock *l)
 
 static void be_on_time(struct lock *l, int64_t now)
 {
-	if (l->state == LOCK_HELD && holder_is_over(&l->locks->holders, &l->held))
-		leave(l);
+	if (l->place.state == LOCK_HELD && holder_is_over(&l->locks->holders, &l->held))
+		lock_happens(l, LOCK_GIVEN_UP);
 	if (!l->owed)
 		return;
-	if (!l->entered && !l->held.attaching && now >= l->session_ms &&
+	if (!l->place.entered && !l->held.attaching && now >= l->session_ms &&
 	    !session_is_up(l->locks->session))
-		lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = SESSION_NONE});
+		give_up(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = SESSION_NONE});
 	else if (now >= l->deadline_ms + ANSWER_SLACK_MS ||
-		 (now >= l->deadline_ms && l->state == LOCK_WAITING && l->need == LOCK_NOTHING))
-		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_IN_TIME});
+		 (now >= l->deadline_ms && l->place.state == LOCK_WAITING &&
+		  l->place.need == LOCK_NOTHING))
+		give_up(l, &(struct lock_answer){.outcome = LOCK_NOT_IN_TIME});
 }
 
 static void look_at(struct lock *l, int64_t now)
 {
-	if (l->dead)
+	if (is_gone(l))
 		return;
 	tell_held(l);
 	be_on_time(l, now);
-	if (l->flying == 0 && l->need != LOCK_NOTHING && now >= l->retry_ms &&
+	if (l->flying == 0 && l->place.need != LOCK_NOTHING && now >= l->retry_ms &&
 	    session_is_up(l->locks->session) && !is_blocked(l))
 		lock_step(l);
 }
@@ -148,7 +154,7 @@ static void collect(struct locks *k)
 
 	while (*link) {
 		struct lock *l = *link;
-		if (!l->dead || l->flying > 0) {
+		if (!is_gone(l) || l->flying > 0) {
 			link = &l->next;
 			continue;
 		}
@@ -209,6 +215,7 @@ static void go_on(struct locks *k)
 
 void lock_stepped(struct lock *l)
 {
+	lock_happens(l, LOCK_ANSWERED);
 	go_on(l->locks);
 }
 
@@ -233,15 +240,8 @@ void locks_leased(struct locks *k)
 void locks_expired(struct locks *k)
 {
 	lock_sweep_expired(&k->sweep);
-	for (struct lock *l = k->list; l; l = l->next) {
-		l->node[0] = '\0';
-		l->maybe = false;
-		if (l->state == LOCK_LEAVING && l->flying == 0)
-			l->need = LOCK_DELETE;
-		lock_is_lost(l);
-		if (l->state == LOCK_LEAVING && !l->dead && l->flying == 0)
-			lock_is_gone(l);
-	}
+	for (struct lock *l = k->list; l; l = l->next)
+		lock_happens(l, LOCK_EXPIRED);
 	go_on(k);
 }
 
@@ -251,18 +251,12 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 
 	for (struct lock *l = k->list; l; l = l->next) {
 		/* With one slot, what the holder writes is for people only. */
-		if (strcmp(l->watched, path) != 0 ||
-		    (l->slots == 1 && type == STORE_NODE_CHANGED && l->state != LOCK_HELD))
+		if (strcmp(l->watched, path) != 0 || l->held.lost ||
+		    (l->place.slots == 1 && type == STORE_NODE_CHANGED &&
+		     l->place.state != LOCK_HELD))
 			continue;
 		any = true;
-		if (l->state == LOCK_HELD && type == STORE_NODE_DELETED)
-			lock_is_lost(l);
-		else if (l->state == LOCK_HELD && l->need == LOCK_NOTHING && !l->held.lost)
-			l->need = LOCK_TAKE; /* the node still exists, and is watched again */
-		else if (l->state == LOCK_WAITING && l->need == LOCK_NOTHING)
-			l->need = LOCK_LIST;
-		else if (l->state == LOCK_WAITING)
-			l->retry_ms = 0; /* the outstanding requests will read the change */
+		lock_happens(l, type == STORE_NODE_DELETED ? LOCK_DELETED : LOCK_CHANGED);
 	}
 	if (any)
 		go_on(k);
@@ -270,7 +264,8 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 
 /* --- from outside --------------------------------------------------------- */
 
-static struct lock *add(struct locks *k, const char *name, const char *id, lock_fn fn, void *arg)
+static struct lock *add(struct locks *k, const char *name, const char *id, int64_t slots,
+			bool maybe, lock_fn fn, void *arg)
 {
 	struct lock *l = mem_calloc(1, sizeof(*l)), **end = &k->list;
 
@@ -283,7 +278,7 @@ static struct lock *add(struct locks *k, const char *name, const char *id, lock_
 	l->arg = arg;
 	l->session_ms = now_of(k) + SESSION_PATIENCE_MS;
 	l->deadline_ms = NO_DEADLINE;
-	l->need = LOCK_ENTER;
+	lock_place_init(&l->place, slots, maybe);
 	while (*end)
 		end = &(*end)->next;
 	*end = l;
@@ -307,12 +302,10 @@ void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void 
 		holders_release(&k->holders, q->owner);
 		return;
 	}
-	struct lock *l = add(k, q->name, q->id, fn, arg);
+	struct lock *l = add(k, q->name, q->id, q->slots, q->again, fn, arg);
 	snprintf(l->command, sizeof(l->command), "%s", q->command);
 	holder_take(&l->held, q->owner);
 	l->pid = q->pid;
-	l->slots = q->slots;
-	l->maybe = q->again;
 	if (q->wait_ms >= 0)
 		l->deadline_ms = now_of(k) + q->wait_ms; /* only finite waits have a deadline */
 	l->session_ms = now_of(k) + session_patience(q->wait_ms);
@@ -339,10 +332,8 @@ void locks_attach(struct locks *k, void *owner, const char *name, const char *id
 		holders_release(&k->holders, owner);
 		return;
 	}
-	if (!l) {
-		l = add(k, name, id, fn, arg);
-		l->maybe = true;
-	}
+	if (!l)
+		l = add(k, name, id, 0, true, fn, arg);
 	l->fn = fn;
 	l->arg = arg;
 	l->owed = true;
@@ -353,7 +344,7 @@ void locks_attach(struct locks *k, void *owner, const char *name, const char *id
 static struct lock *find(const struct locks *k, const void *owner, uint64_t number)
 {
 	for (struct lock *l = k->list; l; l = l->next)
-		if (holder_is(&l->held, owner, number) && !l->dead)
+		if (holder_is(&l->held, owner, number) && !is_gone(l))
 			return l;
 	return NULL;
 }
@@ -364,7 +355,7 @@ int64_t locks_renew(struct locks *k, const void *owner, uint64_t number)
 
 	if (!l)
 		return -1;
-	return holder_renew(&k->holders, &l->held, l->state == LOCK_HELD);
+	return holder_renew(&k->holders, &l->held, l->place.state == LOCK_HELD);
 }
 
 bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done_fn done, void *arg)
@@ -376,7 +367,7 @@ bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done
 	l->done = done;
 	l->done_arg = arg;
 	holder_let_go(&l->locks->holders, &l->held);
-	leave(l);
+	lock_happens(l, LOCK_GIVEN_UP);
 	go_on(k);
 	return true;
 }
@@ -388,8 +379,8 @@ void locks_owner_gone(struct locks *k, const void *owner)
 			continue;
 		holder_owner_gone(&k->holders, &l->held);
 		tell(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = "nobody asks"});
-		if (!l->held.attaching && (l->state != LOCK_HELD || l->held.lost))
-			leave(l);
+		if (!l->held.attaching && (l->place.state != LOCK_HELD || l->held.lost))
+			lock_happens(l, LOCK_GIVEN_UP);
 	}
 	go_on(k);
 }
@@ -406,7 +397,7 @@ void locks_stop(struct locks *k)
 	k->stopping = true;
 	for (struct lock *l = k->list; l; l = l->next)
 		if (l->owed && !l->held.told && !l->held.attaching)
-			lock_fail(l, &no);
+			give_up(l, &no);
 	go_on(k);
 }
 
@@ -415,7 +406,8 @@ size_t locks_going(const struct locks *k)
 	size_t n = 0;
 
 	for (const struct lock *l = k->list; l; l = l->next)
-		n += !l->dead && l->state != LOCK_LEAVING && holder_is_alive(&k->holders, &l->held);
+		n += !is_gone(l) && l->place.state != LOCK_LEAVING &&
+		     holder_is_alive(&k->holders, &l->held);
 	return n;
 }
 
@@ -432,7 +424,7 @@ void locks_on_release(struct locks *k, void (*released)(void *owner))
 bool locks_know(const struct locks *k, const char *id)
 {
 	for (const struct lock *l = k->list; l; l = l->next)
-		if (!l->dead && strcmp(l->id, id) == 0)
+		if (!is_gone(l) && strcmp(l->id, id) == 0)
 			return true;
 	return false;
 }
@@ -450,11 +442,11 @@ void locks_done(struct locks *k)
 {
 	k->busy = true; /* begins nothing any more */
 	for (struct lock *l = k->list; l; l = l->next) {
-		if (!l->dead)
-			lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED,
-							   .why = "the sidecar has ended"});
-		if (!l->dead)
-			lock_is_gone(l);
+		if (!is_gone(l))
+			give_up(l, &(struct lock_answer){.outcome = LOCK_REFUSED,
+							 .why = "the sidecar has ended"});
+		if (!is_gone(l))
+			lock_happens(l, LOCK_ABSENT);
 	}
 	collect(k);
 	for (struct lock *l = k->list; l; l = l->next)

@@ -6,9 +6,7 @@
  *
  * A node's name has the session and an id that the client drew. So a node is found even if the
  * answer to its creation was lost, or if it was made by the previous sidecar in the same session.
- *
- *     entering --it is there--> waiting --few enough are before it--> held
- *         \_________________________\___________________________________\--> leaving
+ * What follows from each answer is decided by core/recipes/lock_place.h.
  */
 #ifndef ZKLEADER_NODE_RECIPES_LOCK_LOCK_H
 #define ZKLEADER_NODE_RECIPES_LOCK_LOCK_H
@@ -16,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/recipes/lock_place.h"
 #include "node/fleet/registry.h"
 #include "node/holder/holder.h"
 #include "node/recipes/lock/lock_name.h"
@@ -25,14 +24,6 @@
 
 #define LOCKS_MAX    1000  /* holders and waiters of a node, at a time */
 #define LOCK_WARM_MS 60000 /* the lease is kept up so long after the last lock */
-
-enum lock_outcome {
-	LOCK_YOURS,
-	LOCK_NOT_IN_TIME,
-	LOCK_OTHER_SLOTS, /* the lock is in use with another number of slots */
-	LOCK_NOT_THERE,	  /* attach: the lock is no longer held */
-	LOCK_REFUSED
-};
 
 struct lock_answer {
 	enum lock_outcome outcome;
@@ -56,22 +47,6 @@ struct lock_request {
 	bool again;	 /* a repeated request: its node may exist */
 };
 
-enum lock_state { LOCK_ENTERING, LOCK_WAITING, LOCK_HELD, LOCK_LEAVING };
-
-/* The next step, or the one whose requests are outstanding. */
-enum lock_need {
-	LOCK_NOTHING,
-	LOCK_ENTER,  /* makes the node, or checks whether it exists */
-	LOCK_LIST,   /* lists the nodes before it */
-	LOCK_WATCH,  /* waits for those to be deleted */
-	LOCK_TAKE,   /* reads its own node: the token */
-	LOCK_TELL,   /* writes into its node that it holds now */
-	LOCK_JUDGE,  /* the lock has another number of slots: reads whether others use it */
-	LOCK_RESET,  /* no other uses the lock: makes it anew, with this number of slots */
-	LOCK_ASIDE,  /* deletes its node, so that one before it can make the lock anew */
-	LOCK_DELETE, /* makes sure that its node is gone */
-};
-
 struct lock {
 	struct locks *locks;
 	struct lock *next;
@@ -79,10 +54,9 @@ struct lock {
 	char name[NAME_TASK_MAX + 1];
 	char id[LOCK_ID_LEN + 1];
 	char command[LOCK_COMMAND_MAX + 1];
-	int64_t pid, slots; /* slots 0: any number */
-	enum lock_state state;
-	bool owed; /* fn has not been called */
-	bool dead; /* to be freed once no request is outstanding */
+	int64_t pid;
+	struct lock_place place; /* GONE: to be freed once no request is outstanding */
+	bool owed;		 /* fn has not been called */
 	lock_fn fn;
 	void *arg;
 	lock_done_fn done; /* called after the end; NULL */
@@ -92,34 +66,15 @@ struct lock {
 	int64_t retry_ms;
 
 	/* lock_steps.c's */
-	enum lock_need need;
-	bool maybe;		      /* its node may exist */
-	bool parents;		      /* the folder has to be made first */
-	bool entered;		      /* its node existed once */
-	bool waited;		      /* had to wait before it held the lock */
-	bool tells;		      /* is to write that it holds, for the waiters behind it */
-	bool first;		      /* is the first waiter */
-	char node[LOCK_NODE_MAX + 1]; /* "": not known */
-	int64_t in_use;		      /* the lock's number of slots, if that differs */
+	char node[LOCK_NODE_MAX + 1];
 	int64_t token;
 	char watched[STORE_PATH_MAX]; /* "": none */
 	enum watch_kind watched_kind;
 	unsigned flying; /* outstanding requests of the step */
-	struct {
-		bool making, cut;		 /* a node was being made; an answer was lost */
-		enum store_code folders, folder; /* results of making them */
-		enum store_code made, listed, read;
-		int failed_op;
-		bool own;    /* the list has its node */
-		bool behind; /* the list has a node behind it */
-		size_t before;
-		char previous[LOCK_NODE_MAX + 1]; /* the last node before it */
-		bool held;			  /* the data of `previous` says that it holds */
-		int64_t slots;			  /* 0: not understood */
-		bool ahead;			  /* no other node is before it */
-		bool others;			  /* there are other nodes, of any name */
-		char other[LOCK_NODE_MAX + 1];	  /* the first in line; "": none is in line */
-	} seen;
+	struct lock_seen seen;
+	enum store_code folders, folder;  /* results of making them */
+	char previous[LOCK_NODE_MAX + 1]; /* the last node before it */
+	char other[LOCK_NODE_MAX + 1];	  /* the first node of another in line; "": none */
 };
 
 struct locks {
@@ -182,17 +137,9 @@ bool locks_know(const struct locks *k, const char *id);
 void lock_step(struct lock *l);
 /* Stops watching other nodes. */
 void lock_unwatch(struct lock *l);
-/* lock_decide.c, for lock_steps.c: all requests of the step are answered. */
-void lock_decide(struct lock *l);
-/* lock.c, for lock_decide.c: a step has ended, with any result. */
+/* lock.c, for lock_steps.c: what follows from the event. */
+void lock_happens(struct lock *l, enum lock_event_type type);
+/* Likewise; all requests of a step are answered. */
 void lock_stepped(struct lock *l);
-void lock_is_held(struct lock *l);
-/* The lock's node was deleted while it held or waited. */
-void lock_is_lost(struct lock *l);
-/* The lock has no node any more: waits in line again. */
-void lock_reenter(struct lock *l);
-/* The lock cannot be had: answers the requester, and deletes the node. */
-void lock_fail(struct lock *l, const struct lock_answer *answer);
-void lock_is_gone(struct lock *l);
 
 #endif

@@ -8,6 +8,8 @@
 #include "node/recipes/lock/lock.h"
 #include "node/tree/paths.h"
 
+#define RESET_FOLDER 2 /* index of the operation that fails if the folder is not empty */
+
 static const struct node_settings *settings_of(const struct lock *l)
 {
 	return l->locks->registry->settings;
@@ -18,6 +20,7 @@ static const struct node_settings *settings_of(const struct lock *l)
 static void begin(struct lock *l)
 {
 	memset(&l->seen, 0, sizeof(l->seen));
+	l->folders = l->folder = STORE_OK;
 	l->retry_ms = 0;
 }
 
@@ -26,7 +29,7 @@ static void landed(struct lock *l, const struct store_reply *reply)
 {
 	l->seen.cut |= reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 	if (--l->flying == 0)
-		lock_decide(l);
+		lock_stepped(l);
 }
 
 /* Whether the locks have ended; the answer is then ignored. */
@@ -39,11 +42,26 @@ static bool is_over(struct lock *l)
 	return true;
 }
 
-static void log_refusal(const struct lock *l, const struct store_reply *reply)
+static struct lock_reply took(const struct lock *l, const struct store_reply *reply)
 {
-	if (store_is_refusal(reply->code))
+	bool refused = store_is_refusal(reply->code);
+
+	if (refused)
 		log_warning("lock refused by the server", LOG_STR("lock", l->name),
 			    LOG_STR("why", reply->text));
+	return (struct lock_reply){.ok = reply->code == STORE_OK,
+				   .refused = refused ? store_refused_why(reply->code) : NULL};
+}
+
+/*
+ * A lock whose folder may not be made is not waited for. The parent of all locks may exist although
+ * this node may not make it. Returns why the folder was refused, NULL: it was not.
+ */
+static const char *unmakeable(const struct lock *l)
+{
+	enum store_code code = l->folder == STORE_NO_NODE ? l->folders : l->folder;
+
+	return store_is_refusal(code) ? store_refused_why(code) : NULL;
 }
 
 static void on_made(void *arg, const struct store_reply *reply)
@@ -52,9 +70,10 @@ static void on_made(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	log_refusal(l, reply);
-	l->seen.made = reply->code;
-	l->seen.failed_op = reply->failed_op;
+	l->seen.made = took(l, reply);
+	l->seen.no_folder = reply->failed_op == 1;
+	l->seen.crowded = reply->code == STORE_FAILED && reply->failed_op == RESET_FOLDER;
+	l->seen.unmakeable = unmakeable(l);
 	landed(l, reply);
 }
 
@@ -111,10 +130,11 @@ static void find_other(struct lock *l, const struct store_reply *reply)
 		if (place && is_own(l, &n))
 			continue;
 		l->seen.others = true;
-		if (!place || (l->seen.other[0] && !lock_name_is_before(&n, &first)))
+		if (!place || (l->seen.in_line && !lock_name_is_before(&n, &first)))
 			continue;
 		first = n;
-		snprintf(l->seen.other, sizeof(l->seen.other), "%s", reply->names[i]);
+		l->seen.in_line = true;
+		snprintf(l->other, sizeof(l->other), "%s", reply->names[i]);
 	}
 }
 
@@ -125,8 +145,7 @@ static void on_listed(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	log_refusal(l, reply);
-	l->seen.listed = reply->code;
+	l->seen.listed = took(l, reply);
 	l->seen.own = reply->code == STORE_OK && find_own(l, reply, &own);
 	if (l->seen.own)
 		find_other(l, reply);
@@ -140,7 +159,7 @@ static void on_listed(void *arg, const struct store_reply *reply)
 		if (l->seen.before++ > 0 && !lock_name_is_before(&last, &n))
 			continue;
 		last = n;
-		snprintf(l->seen.previous, sizeof(l->seen.previous), "%s", reply->names[i]);
+		snprintf(l->previous, sizeof(l->previous), "%s", reply->names[i]);
 	}
 	landed(l, reply);
 }
@@ -153,8 +172,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	log_refusal(l, reply);
-	l->seen.read = reply->code;
+	l->seen.read = took(l, reply);
 	if (reply->code == STORE_OK &&
 	    record_parse_lock(reply->data, reply->len, &record, &why) == 0)
 		l->seen.slots = record.slots;
@@ -171,8 +189,7 @@ static void on_previous(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	log_refusal(l, reply);
-	l->seen.read = reply->code;
+	l->seen.read = took(l, reply);
 	l->seen.held = reply->code == STORE_OK && reply->data &&
 		       record_parse_locker(reply->data, reply->len, &record, &why) == 0 &&
 		       record.held;
@@ -190,11 +207,10 @@ static void on_other(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	log_refusal(l, reply);
-	l->seen.read = reply->code;
+	l->seen.read = took(l, reply);
 	l->seen.held = reply->code == STORE_OK &&
 		       (record_parse_locker(reply->data, reply->len, &record, &why) != 0 ||
-			record.slots == 0 || record.slots == l->in_use);
+			record.slots == 0 || record.slots == l->place.in_use);
 	landed(l, reply);
 }
 
@@ -204,8 +220,7 @@ static void on_own(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	log_refusal(l, reply);
-	l->seen.read = reply->code;
+	l->seen.read = took(l, reply);
 	l->seen.own = reply->code == STORE_OK && reply->stat.owner == l->locks->session->id;
 	if (l->seen.own) /* a missing node leaves the token as it was */
 		l->token = reply->stat.czxid;
@@ -216,7 +231,7 @@ static void on_own(void *arg, const struct store_reply *reply)
 
 static void pack_own(const struct lock *l, bool held, struct buffer *out)
 {
-	struct locker_record record = {.pid = l->pid, .held = held, .slots = l->slots};
+	struct locker_record record = {.pid = l->pid, .held = held, .slots = l->place.slots};
 
 	snprintf(record.node, sizeof(record.node), "%s", l->locks->registry->node);
 	snprintf(record.command, sizeof(record.command), "%s", l->command);
@@ -232,7 +247,7 @@ static void on_folders_made(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	l->seen.folders = reply->code;
+	l->folders = reply->code;
 	landed(l, reply);
 }
 
@@ -242,9 +257,9 @@ static void on_folder_made(void *arg, const struct store_reply *reply)
 
 	if (is_over(l))
 		return;
-	log_refusal(l, reply);
+	took(l, reply);
 	if (reply->code != STORE_NO_NODE || reply->failed_op == 1) /* not: we are not registered */
-		l->seen.folder = reply->code;
+		l->folder = reply->code;
 	landed(l, reply);
 }
 
@@ -252,7 +267,7 @@ static void make_folder(struct lock *l)
 {
 	struct locks *k = l->locks;
 	char folders[STORE_PATH_MAX], path[STORE_PATH_MAX];
-	struct lock_record record = {.slots = l->slots};
+	struct lock_record record = {.slots = l->place.slots};
 	struct buffer data;
 
 	path_of(settings_of(l), PATH_LOCKS, NULL, folders);
@@ -277,7 +292,7 @@ static void make_own(struct lock *l)
 	char path[STORE_PATH_MAX];
 	struct buffer data;
 
-	if (l->parents)
+	if (l->place.parents)
 		make_folder(l);
 	pack_own(l, false, &data);
 	lock_path_new(settings_of(l), l->name, k->session->id, l->id, path);
@@ -325,7 +340,7 @@ static void enter(struct lock *l)
 	char path[STORE_PATH_MAX];
 
 	path_of(settings_of(l), PATH_LOCKS, l->name, path);
-	if (l->maybe)
+	if (l->place.maybe)
 		session_confirm(l->locks->session); /* later reads are as new as this */
 	else
 		make_own(l);
@@ -342,18 +357,18 @@ static void enter(struct lock *l)
 static void watch(struct lock *l)
 {
 	struct watches *w = &l->locks->session->watches;
-	bool folder = l->slots > 1 && l->first;
+	bool folder = l->place.slots > 1 && l->place.first;
 	char path[STORE_PATH_MAX];
 
 	if (folder)
 		path_of(settings_of(l), PATH_LOCKS, l->name, path);
 	else
-		lock_path_of(settings_of(l), l->name, l->seen.previous, path);
+		lock_path_of(settings_of(l), l->name, l->previous, path);
 	begin(l);
-	set_watched(l, path, folder || l->slots == 1 ? WATCH_CHILDREN : WATCH_NODE);
+	set_watched(l, path, folder || l->place.slots == 1 ? WATCH_CHILDREN : WATCH_NODE);
 	if (folder)
 		watches_children(w, path, WATCH_RECIPE, l, on_listed, l);
-	else if (l->slots > 1)
+	else if (l->place.slots > 1)
 		watches_get(w, path, WATCH_RECIPE, l, on_previous, l);
 	else
 		watches_children(w, path, WATCH_RECIPE, l, on_previous, l);
@@ -389,7 +404,7 @@ static void judge(struct lock *l)
 {
 	char path[STORE_PATH_MAX];
 
-	lock_path_of(settings_of(l), l->name, l->seen.other, path);
+	lock_path_of(settings_of(l), l->name, l->other, path);
 	bool ahead = l->seen.before == 0;
 	begin(l);
 	l->seen.ahead = ahead;
@@ -405,7 +420,7 @@ static void reset(struct lock *l)
 {
 	struct locks *k = l->locks;
 	char folder[STORE_PATH_MAX], former[STORE_PATH_MAX], path[STORE_PATH_MAX];
-	struct lock_record record = {.slots = l->slots};
+	struct lock_record record = {.slots = l->place.slots};
 	struct buffer data, own;
 
 	path_of(settings_of(l), PATH_LOCKS, l->name, folder);
@@ -426,7 +441,6 @@ static void reset(struct lock *l)
 		 .data = own.data,
 		 .len = own.len},
 	};
-	l->node[0] = '\0'; /* the node has to be looked for, whatever the answer */
 	l->flying++;
 	store_multi(k->session->store, ops, sizeof(ops) / sizeof(ops[0]), on_made, l);
 	buffer_done(&data);
@@ -435,21 +449,21 @@ static void reset(struct lock *l)
 
 static void leave(struct lock *l)
 {
-	if (l->node[0]) {
+	if (l->place.known) {
 		change_own(l, STORE_OP_DELETE);
-	} else if (l->maybe) {
+	} else if (l->place.maybe) {
 		session_confirm(l->locks->session);
 		list(l);
 	} else {
-		lock_is_gone(l);
+		lock_happens(l, LOCK_ABSENT);
 	}
 }
 
 void lock_step(struct lock *l)
 {
-	if (l->need != LOCK_WATCH && l->need != LOCK_JUDGE)
+	if (l->place.need != LOCK_WATCH && l->place.need != LOCK_JUDGE)
 		begin(l);
-	switch (l->need) {
+	switch (l->place.need) {
 	case LOCK_NOTHING: break;
 	case LOCK_ENTER: enter(l); break;
 	case LOCK_LIST: list(l); break;
