@@ -229,6 +229,20 @@ Test(overdue, the_end_of_a_good_run_is_written_with_its_record)
 	idle();
 }
 
+Test(overdue, a_task_that_was_taken_from_this_node_is_looked_up_by_its_end)
+{
+	leaders.n_tasks = 0;
+	ends("failed");
+	asks("set runs/report/" TICK " v4", ok());
+	ends("ok");
+	asks("set runs/report/" TICK " v4, set seen/report", ok());
+	ends("ok");
+	asks("set runs/report/" TICK " v4, set seen/report", failed_at(STORE_NO_NODE, 1));
+	asks("set runs/report/" TICK " v4", ok());
+	cr_expect_eq(results[LEDGER_DONE], 3);
+	leaders.n_tasks = 1;
+}
+
 Test(overdue, a_good_run_here_is_known_at_once)
 {
 	first_sight();

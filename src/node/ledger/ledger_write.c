@@ -69,12 +69,15 @@ static void on_written(void *arg, const struct store_reply *reply)
 	free(w);
 }
 
-/* A run that ended well postpones the time at which the task is overdue. */
+/*
+ * A run that ended well postpones the time at which the task is overdue. If the task has been taken
+ * from this node while it ran, only ROOT/seen/TASK tells whether the others have an alert-after.
+ */
 static bool is_seen(const struct write *w)
 {
 	const struct task *t = tasks_find_any(w->leaders, w->task);
 
-	return t && t->settings->alert_after_ms > 0 && !w->unseen && w->ok_ms > 0;
+	return (!t || t->settings->alert_after_ms > 0) && !w->unseen && w->ok_ms > 0;
 }
 
 static void send(struct write *w)
