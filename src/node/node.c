@@ -290,6 +290,7 @@ static void on_noted(void *arg, struct task *t, const char *tick, const struct r
 	struct node *n = arg;
 
 	schedules_noted(&n->schedules, t, tick, record);
+	losses_noted(&n->losses, t, tick, record);
 }
 
 static void on_older(void *arg, struct task *t, const char *tick)

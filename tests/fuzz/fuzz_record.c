@@ -361,6 +361,27 @@ static void try_seen(const uint8_t *data, size_t size)
 	buffer_done(&out);
 }
 
+static void try_trouble(const uint8_t *data, size_t size)
+{
+	struct trouble_record s = {.since = -1}, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_trouble(data, size, &s, &why);
+
+	if (e < 0) {
+		FUZZ_CHECK(s.since == -1); /* untouched */
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && s.since >= 0 && s.since <= TIME_MAX_MS);
+	buffer_init(&out, RECORD_SEEN_MAX);
+	FUZZ_CHECK(record_pack_trouble(&out, &s) == 0);
+	FUZZ_CHECK(record_parse_trouble(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(s.since == again.since && s.failed == again.failed);
+	FUZZ_CHECK(record_parse_trouble(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
 static void try_lock(const uint8_t *data, size_t size)
 {
 	struct lock_record l, again;
@@ -599,6 +620,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_gang(data, size);
 	try_gang_member(data, size);
 	try_seen(data, size);
+	try_trouble(data, size);
 	try_lock(data, size);
 	try_locker(data, size);
 	try_job(data, size);

@@ -47,7 +47,8 @@ Test(notify, defaults)
 	cr_assert_eq(notifies.n, 1);
 	const struct notify_config *c = &notifies.list[0];
 	cr_expect_str_eq(c->name, "chat");
-	cr_expect_eq(c->events, (1U << NOTICE_EVENTS) - 1, "all of them");
+	cr_expect_eq(c->events, ((1U << NOTICE_EVENTS) - 1) & ~(1U << NOTICE_RETRYING),
+		     "all of them but one");
 	cr_expect_eq(c->n_tasks, 0);
 	cr_expect_eq(c->form, NOTIFY_JSON);
 	cr_expect_eq(c->n_command, 0);

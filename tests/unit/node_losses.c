@@ -1,6 +1,7 @@
 /* Runs whose node is gone: the next leader of the task finds them in its ledger, if people want to know. */
 #include "notice_site.h"
 
+#include "core/election/run.h"
 #include "node/runs/losses.h"
 
 #define T1   "2026-11-20T01:00:00Z"
@@ -41,7 +42,8 @@ static void script_asks_and_notes(const char *text, struct store_reply reply, in
 {
 	char whole[SCRIPT_TEXT_MAX];
 
-	snprintf(whole, sizeof(whole), "%s, create notices/", text);
+	asks("get troubles/report", failed(STORE_NO_NODE));
+	snprintf(whole, sizeof(whole), "%s, create troubles/report, create notices/", text);
 	script_asks_begins(whole, reply, line);
 }
 
@@ -73,6 +75,8 @@ Test(losses, a_run_whose_node_is_gone_is_recorded_as_lost_and_told)
 	cr_expect_str_eq(told.task, "report");
 	cr_expect_str_eq(told.tick, T1);
 	cr_expect_str_eq(told.node, "host-x");
+	cr_expect_eq(told.failed, 1);
+	cr_expect(told.first);
 	cr_expect_eq(losses.n_looks, 0);
 }
 
@@ -176,7 +180,7 @@ Test(losses, each_leadership_looks_once)
 
 Test(losses, nothing_is_read_where_nobody_wants_to_know)
 {
-	static const struct notice_rule others[] = {{.events = 1U << NOTICE_FAILED}};
+	static const struct notice_rule others[] = {{.events = 1U << NOTICE_MISSED}};
 
 	lead("report");
 	notices_set_rules(&notices, others, 1);
@@ -439,4 +443,155 @@ Test(losses, no_second_look_begins_beside_the_first)
 	asks("get runs/report/" T1, run_of("ok", GONE));
 	pass(2 * LOSSES_RETRY_MS);
 	idle();
+}
+
+/* --- what may be run again ------------------------------------------------------------------------------ */
+
+#define RETRIES(tick) \
+	"check workers/me, check leaders/report, set runs/report/" tick " v1, create notices/"
+
+static struct run_record written(void)
+{
+	struct run_record r;
+	const char *why;
+
+	cr_assert_eq(record_parse_run(store.last.data, store.last.len, &r, &why), 0, "%s", why);
+	return r;
+}
+
+static struct store_reply retrying(const char *state, int64_t ended_at)
+{
+	struct run_record r = {.session = GONE,
+			       .token = 33,
+			       .attempt = 2,
+			       .started_at = WALL_MS - 5000,
+			       .ended_at = ended_at,
+			       .retrying = true,
+			       .exit_status = -1};
+
+	snprintf(r.id, sizeof(r.id), "its-id");
+	snprintf(r.hostname, sizeof(r.hostname), "host-x");
+	return run_in(state, r, 1);
+}
+
+static void wants_retries(void)
+{
+	static const struct notice_rule rule[] = {
+		{.events = 1U << NOTICE_LOST | 1U << NOTICE_RETRYING | 1U << NOTICE_FAILED}};
+	struct task_settings settings = settings_of("report");
+
+	lead("report");
+	settings.on_crash = TASK_ON_CRASH_RERUN;
+	tasks_apply(&leaders, &site_timing, &settings, 1);
+	notices_set_rules(&notices, rule, 1);
+	host_timer_stop(&leaders.audit.timer); /* it is another test's */
+}
+
+Test(losses, a_lost_run_that_nobody_begins_again_is_told_as_lost_at_last)
+{
+	wants_retries();
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1, run_of("running", GONE));
+	asks_begins(RETRIES(T1), ok());
+	struct run_record first = written();
+	cr_expect_str_eq(first.state, "lost");
+	cr_expect(first.retrying);
+	pass(0);
+	cr_assert_eq(n_told, 1);
+	cr_expect_eq(told.event, NOTICE_RETRYING);
+	cr_expect_eq(told.failed, 0, "it counts for nothing");
+	cr_expect(strstr(told.text, "another one follows"), "%s", told.text);
+	int64_t until = first.ended_at + RUN_ORPHAN_MS + LOSSES_MARGIN_MS;
+	while (host_wall_ms(&host) < until - LOSSES_AGAIN_MS) {
+		pass(LOSSES_AGAIN_MS);
+		asks("get runs/report/" T1, retrying("lost", first.ended_at));
+		cr_assert_eq(n_told, 1);
+	}
+	pass(2 * LOSSES_AGAIN_MS);
+	asks("get runs/report/" T1, retrying("lost", first.ended_at));
+	asks_and_notes(WRITES(T1), ok());
+	cr_expect_not(written().retrying);
+	cr_expect_eq(written().ended_at, first.ended_at);
+	pass(0);
+	cr_assert_eq(n_told, 2);
+	cr_expect_eq(told.event, NOTICE_LOST);
+	cr_expect(told.first);
+	pass(10 * LOSSES_AGAIN_MS);
+	idle();
+}
+
+Test(losses, a_lost_run_that_was_begun_again_is_not_told_any_more)
+{
+	wants_retries();
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1, retrying("lost", host_wall_ms(&host)));
+	pass(LOSSES_AGAIN_MS);
+	asks("get runs/report/" T1, run_of("running", SESSION));
+	pass(10 * LOSSES_AGAIN_MS);
+	idle();
+	cr_expect_eq(n_told, 0);
+}
+
+Test(losses, what_runs_elsewhere_is_looked_at_until_it_has_ended)
+{
+	wants_retries();
+	joins("b", "0.5", 1);
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1, run_of("running", 'b'));
+	pass(LOSSES_AGAIN_MS);
+	asks("get runs/report/" T1, run_of("running", 'b'));
+	pass(LOSSES_AGAIN_MS);
+	asks("get runs/report/" T1, run_of("ok", 'b'));
+	pass(10 * LOSSES_AGAIN_MS);
+	idle();
+}
+
+Test(losses, of_a_failure_whose_retries_have_ended_people_are_told)
+{
+	wants_retries();
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1,
+	     retrying("failed", host_wall_ms(&host))); /* no schedule any more */
+	asks_and_notes(WRITES(T1), ok());
+	cr_expect_str_eq(written().state, "failed");
+	pass(0);
+	cr_expect_eq(told.event, NOTICE_FAILED);
+	cr_expect_eq(told.attempt, 2);
+}
+
+Test(losses, a_run_that_this_node_ended_is_followed_up)
+{
+	struct run_record r = {.retrying = false};
+	struct task *t;
+
+	wants_retries();
+	t = task_of("report");
+	losses_changed(&losses);
+	asks("list runs/report", failed(STORE_NO_NODE));
+	losses_noted(&losses, t, T1, &r);
+	pass(5 * LOSSES_AGAIN_MS);
+	idle();
+	r.retrying = true;
+	losses_noted(&losses, t, T1, &r);
+	losses_noted(&losses, t, T1, &r);
+	asks("get runs/report/" T1, run_of("running", SESSION));
+	pass(5 * LOSSES_AGAIN_MS);
+	idle();
+}
+
+Test(losses, what_cannot_be_looked_at_again_is_looked_for_with_all_others)
+{
+	wants_retries();
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1, retrying("lost", host_wall_ms(&host)));
+	pass(LOSSES_AGAIN_MS);
+	asks("get runs/report/" T1, failed(STORE_UNKNOWN));
+	losses_changed(&losses);
+	pass(LOSSES_AGAIN_MS);
+	asks("list runs/report", names(T1, NULL));
 }

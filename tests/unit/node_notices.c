@@ -69,7 +69,7 @@ static void makes(enum notice_event kind, const char *task, const char *id)
 	if (kind == NOTICE_LEADER)
 		notices_claim(&registry, &op, 1, &e, 1, on_answer, NULL);
 	else
-		notices_multi(&registry, &op, 1, &e, 1, on_answer, NULL);
+		notices_multi(&registry, &op, 1, &e, on_answer, NULL);
 }
 
 static const char *asked(const char *what, const char *name)

@@ -173,20 +173,23 @@ Test(queue_ending, people_are_told_of_a_callback_that_is_given_up)
 	cr_expect(strstr(event.text, record.id), "%s", event.text);
 }
 
-Test(queue_ending, people_are_told_of_dead_letters_alone)
+Test(queue_ending, people_are_told_how_jobs_and_attempts_have_ended)
 {
 	static const struct {
 		enum job_next next;
 		bool callback, told;
+		enum notice_event event;
 		const char *node, *text;
 	} cases[] = {
-		{JOB_NEXT_OK, false, false, NULL, NULL},
-		{JOB_NEXT_CANCELLED, false, false, NULL, NULL},
-		{JOB_NEXT_AGAIN, false, false, NULL, NULL},
-		{JOB_NEXT_AGAIN, true, false, NULL, NULL},
-		{JOB_NEXT_OK, true, false, NULL, NULL},
-		{JOB_NEXT_DEAD, false, true, "here", "is given up: exit status 3: zkleader dead q"},
-		{JOB_NEXT_LOST, false, true, "there:/s",
+		{JOB_NEXT_OK, false, true, NOTICE_RECOVERED, "here", "ended well"},
+		{JOB_NEXT_CANCELLED, false, false, NOTICE_EVENTS, NULL, NULL},
+		{JOB_NEXT_AGAIN, false, true, NOTICE_RETRYING, "here",
+		 "failed: exit status 3; another one follows"},
+		{JOB_NEXT_AGAIN, true, false, NOTICE_EVENTS, NULL, NULL},
+		{JOB_NEXT_OK, true, false, NOTICE_EVENTS, NULL, NULL},
+		{JOB_NEXT_DEAD, false, true, NOTICE_DEAD, "here",
+		 "is given up: exit status 3: zkleader dead q"},
+		{JOB_NEXT_LOST, false, true, NOTICE_DEAD, "there:/s",
 		 "was lost with its worker: exit status 3: zkleader dead q"},
 	};
 
@@ -198,6 +201,8 @@ Test(queue_ending, people_are_told_of_dead_letters_alone)
 			     "case %zu", i);
 		if (!cases[i].told)
 			continue;
+		cr_expect_eq(event.event, cases[i].event, "case %zu", i);
+		cr_expect_eq(event.failed, cases[i].event == NOTICE_DEAD, "case %zu", i);
 		cr_expect_eq(event.attempt, 2);
 		cr_expect_eq(event.exit_status, 3);
 		cr_expect_str_eq(event.why, "status");

@@ -45,6 +45,8 @@ static void rests(void)
 	asks("exists schedules/new", failed(STORE_NO_NODE));
 	asks("get seen/old", failed(STORE_NO_NODE));
 	asks("exists seen/new", failed(STORE_NO_NODE));
+	asks("get troubles/old", failed(STORE_NO_NODE));
+	asks("exists troubles/new", failed(STORE_NO_NODE));
 }
 
 Test(renames, nobody_leads_it_while_a_worker_lists_the_former_name)
@@ -90,9 +92,11 @@ Test(renames, what_the_ledger_has_is_moved_with_what_lies_beside_it)
 	asks("exists schedules/new", failed(STORE_NO_NODE));
 	asks("get seen/old", record(7));
 	asks("exists seen/new", ok());
+	asks("get troubles/old", record(9));
+	asks("exists troubles/new", failed(STORE_NO_NODE));
 	cr_expect(renames_bar(t));
-	asks(PROOF ", create schedules/new, delete schedules/old v0, delete seen/old v7, delete "
-		   "runs/old",
+	asks(PROOF ", create schedules/new, delete schedules/old v0, delete seen/old v7, "
+		   "create troubles/new, delete troubles/old v9, delete runs/old",
 	     ok());
 	cr_expect(!renames_bar(t));
 	cr_expect(t->election.view.candidate);

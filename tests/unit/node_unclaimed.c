@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "wire/records/seen_record.h"
 #include "node/ledger/unclaimed.h"
 
 static char notice[UNCLAIMED_TEXT_MAX];
@@ -122,13 +123,29 @@ static void wants_notices(void)
 	n_told = 0;
 }
 
+/* ROOT/troubles/report, in which one is counted. */
+static struct store_reply trouble(void)
+{
+	static struct buffer data;
+	const struct trouble_record record = {.since = WALL_MS, .failed = 1};
+
+	buffer_init(&data, RECORD_SEEN_MAX);
+	cr_assert_eq(record_pack_trouble(&data, &record), 0);
+	return holds(data.data, data.len, (struct store_stat){.version = 0});
+}
+
 Test(unclaimed, the_best_beside_the_leader_tells_people_as_often_as_its_log)
 {
+	const struct store_reply in_trouble = trouble();
+
 	wants_notices();
 	waits(0);
 	waits(0);
-	asks_begins("create notices/", ok());
+	asks("get troubles/report", failed(STORE_NO_NODE));
+	asks_begins("check workers/me, create troubles/report, create notices/", ok());
+	pass(0);
 	cr_assert_eq(n_told, 1);
+	cr_expect_eq(told.failed, 1);
 	cr_expect_eq(told.event, NOTICE_MISSED);
 	cr_expect_str_eq(told.task, "report");
 	cr_expect_str_eq(told.tick, tick_of(0));
@@ -136,8 +153,13 @@ Test(unclaimed, the_best_beside_the_leader_tells_people_as_often_as_its_log)
 	cr_expect(strstr(told.detail, "host-b led it"), "%s", told.detail);
 	for (unsigned i = 1; i < 4; i++)
 		waits(i);
-	asks_begins("create notices/", ok());
-	asks_begins("create notices/", ok());
+	asks("get troubles/report", in_trouble);
+	asks("get troubles/report", in_trouble);
+	asks_begins("check workers/me, set troubles/report, create notices/", ok());
+	asks_begins("check workers/me, set troubles/report v0, create notices/", ok());
+	pass(0);
+	cr_expect_eq(told.failed, 2, "the 3rd and 4th");
+	cr_expect_not(told.first);
 	cr_expect_eq(n_told, 3, "of four in a row the 1st, 2nd and 4th");
 }
 

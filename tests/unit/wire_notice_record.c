@@ -163,7 +163,7 @@ Test(notice_record, what_an_event_has_none_of_is_nil_on_the_socket)
 		cr_assert_eq(reader_skip(&r), 0);
 		nils += reader_nil(&r) == 0 || (reader_skip(&r), false);
 	}
-	cr_expect_eq(nils, 11, "all but event, id and time");
+	cr_expect_eq(nils, 15, "all but event, id and time");
 	buffer_done(&b);
 }
 

@@ -63,3 +63,25 @@ Test(seen_record, no_room)
 	cr_expect_eq(b.len, 3);
 	buffer_done(&b);
 }
+
+Test(trouble_record, there_and_back)
+{
+	static const struct trouble_record cases[] = {{.since = 0},
+						      {.since = 1789000000000, .failed = 3}};
+	struct buffer b;
+	const char *why = "";
+
+	buffer_init(&b, RECORD_SEEN_MAX);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct trouble_record back = {.since = -1};
+
+		buffer_truncate(&b, 0);
+		cr_assert_eq(record_pack_trouble(&b, &cases[i]), 0);
+		cr_assert_eq(record_parse_trouble(b.data, b.len, &back, &why), 0, "%s", why);
+		cr_expect_eq(back.since, cases[i].since);
+		cr_expect_eq(back.failed, cases[i].failed);
+		for (size_t cut = 0; cut < b.len; cut++)
+			cr_expect_eq(record_parse_trouble(b.data, cut, &back, &why), -EBADMSG);
+	}
+	buffer_done(&b);
+}

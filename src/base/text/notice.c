@@ -7,10 +7,11 @@
 #include "base/text/name.h"
 
 static const char *const names[NOTICE_EVENTS] = {
-	[NOTICE_LEADER] = "leader",   [NOTICE_FAILED] = "failed",
-	[NOTICE_LOST] = "lost",	      [NOTICE_MISSED] = "missed",
-	[NOTICE_OVERDUE] = "overdue", [NOTICE_HALTED] = "halted",
-	[NOTICE_DEAD] = "dead",	      [NOTICE_DISCONNECTED] = "disconnected",
+	[NOTICE_LEADER] = "leader",	  [NOTICE_FAILED] = "failed",
+	[NOTICE_LOST] = "lost",		  [NOTICE_MISSED] = "missed",
+	[NOTICE_OVERDUE] = "overdue",	  [NOTICE_HALTED] = "halted",
+	[NOTICE_DEAD] = "dead",		  [NOTICE_RETRYING] = "retrying",
+	[NOTICE_RECOVERED] = "recovered", [NOTICE_DISCONNECTED] = "disconnected",
 	[NOTICE_ROLLOUT] = "rollout"};
 
 const char *notice_event_name(enum notice_event event)

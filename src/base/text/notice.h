@@ -7,16 +7,21 @@
 
 enum notice_event {
 	NOTICE_LEADER, /* a task has another leader */
-	NOTICE_FAILED, /* a run, by its status or its timeout */
-	NOTICE_LOST,   /* a run, with its node or its supervisor */
+	NOTICE_FAILED, /* the last attempt of a run, by its status or its timeout */
+	NOTICE_LOST,   /* the same, with its node or its supervisor */
 	NOTICE_MISSED, /* ticks that are not run any more */
 	NOTICE_OVERDUE,
-	NOTICE_HALTED, /* a rolling restart */
-	NOTICE_DEAD,   /* a job of a queue: a dead letter */
+	NOTICE_HALTED,	  /* a rolling restart */
+	NOTICE_DEAD,	  /* a job of a queue: a dead letter */
+	NOTICE_RETRYING,  /* an attempt of a run or a job that another one follows */
+	NOTICE_RECOVERED, /* a task or a queue has ended well again */
 	NOTICE_DISCONNECTED,
 	NOTICE_ROLLOUT, /* the rollout of a version is complete */
 	NOTICE_EVENTS
 };
+
+/* Events for a channel that names none: all but the attempts that others follow. */
+#define NOTICE_BY_DEFAULT   (((1U << NOTICE_EVENTS) - 1) & ~(1U << NOTICE_RETRYING))
 
 #define NOTICE_TEXT_MAX	    400 /* bytes of what is said for people */
 #define NOTICE_RULES_MAX    100

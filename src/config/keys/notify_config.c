@@ -14,8 +14,8 @@ static const char *const templates[] = {"json", "slack", "alertmanager", NULL};
 
 static const struct setting_key keys[] = {
 	{"on", SETTING_LIST, NULL,
-	 "the events: leader, failed, lost, missed, overdue, halted, dead, disconnected, rollout; "
-	 "by default all",
+	 "the events: leader, failed, lost, missed, overdue, halted, dead, retrying, recovered, "
+	 "disconnected, rollout; by default all but retrying",
 	 0, 0, NULL},
 	{"tasks", SETTING_LIST, NULL,
 	 "patterns of the names of tasks and queues; by default all. Events that are about none "
@@ -62,7 +62,8 @@ static void check_events(const struct settings *s, const struct setting *on,
 		else
 			problems_add(problems, s->file, on->line,
 				     "on: there is no event \"%.64s\": they are leader, failed, "
-				     "lost, missed, overdue, halted, dead, disconnected, rollout",
+				     "lost, missed, overdue, halted, dead, retrying, recovered, "
+				     "disconnected, rollout",
 				     text);
 	}
 }
@@ -148,7 +149,7 @@ void notify_configs_take(struct notify_configs *all, const struct settings *s,
 		if (notice_event_parse(on->values[i], strlen(on->values[i]), &event))
 			c->events |= 1U << event;
 	if (on->n == 0)
-		c->events = (1U << NOTICE_EVENTS) - 1;
+		c->events = NOTICE_BY_DEFAULT;
 }
 
 struct notify_configs notify_configs_copy(const struct notify_configs *all)

@@ -114,7 +114,7 @@ static void on_decided(void *arg, bool ok, int64_t since_ms, int64_t decided_ms)
 		tell_tick(a, "unknown", "",
 			  "it is from before the schedule came into force: no such tick is owed",
 			  NULL);
-	else if (a->tick_ms <= schedule_floor(&n->schedules, t))
+	else if (a->tick_ms <= schedule_floor(t))
 		tell_tick(a, "unknown", "",
 			  "it is from before the end of a pause, or a change of the partitions: no "
 			  "such tick is owed",

@@ -91,8 +91,9 @@ static void on_made(void *arg, const struct store_reply *reply)
  * The transaction checks that the task has a leader, not which one: so it is not sent after a
  * release of our own.
  */
-static bool is_led(const struct missed *m)
+static bool is_led(const void *arg)
 {
+	const struct missed *m = arg;
 	const struct task *t = tasks_find_any(m->leaders, m->task);
 
 	return t && leaders_may_begin(t) && t->election.node.token == m->record.token;
@@ -166,7 +167,7 @@ static void make(struct missed *m)
 		*op = (struct store_op){
 			.type = STORE_OP_DELETE, .path = paths[op - ops], .version = -1};
 	}
-	notices_multi(m->leaders->registry, ops, n, &m->event, 1, on_made, m);
+	notices_multi_if(m->leaders->registry, ops, n, &m->event, is_led, on_made, m);
 	for (size_t i = 0; i < m->n; i++)
 		buffer_done(&records[i]);
 	free(records);

@@ -114,7 +114,7 @@ static void send(struct write *w)
 					     .data = seen_data.data,
 					     .len = seen_data.len,
 					     .version = -1};
-	notices_multi(l->registry, ops, (size_t)n, &w->event, w->has_event, on_written, w);
+	notices_multi(l->registry, ops, (size_t)n, w->has_event ? &w->event : NULL, on_written, w);
 	buffer_done(&seen_data);
 }
 

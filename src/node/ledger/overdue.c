@@ -198,7 +198,7 @@ static void write_seen(struct look *k, const struct notice_record *event)
 		 .len = data.len,
 		 .version = k->version},
 	};
-	notices_multi(l->registry, ops, 3, event, event ? 1 : 0, on_written, k);
+	notices_multi(l->registry, ops, 3, event, on_written, k);
 	buffer_done(&data);
 }
 

@@ -101,7 +101,8 @@ static bool is_for_the_log(struct unclaimed *u, const char *tick, int64_t now_ms
 }
 
 /* The event is noted without a transaction, as there is no record. */
-static void note_event(const struct task *t, const char *tick, const char *leader, const char *text)
+static void note_event(const struct task *t, const char *tick, const char *leader, const char *text,
+		       uint64_t ticks)
 {
 	const struct registry *r = t->leaders->registry;
 	struct notice_record event;
@@ -109,6 +110,7 @@ static void note_event(const struct task *t, const char *tick, const char *leade
 
 	notice_init(r, &event, NOTICE_MISSED, t->name);
 	event.token = t->election.node.token;
+	event.failed = ticks < INT32_MAX ? (int64_t)ticks : INT32_MAX;
 	snprintf(event.tick, sizeof(event.tick), "%s", tick);
 	snprintf(event.text, sizeof(event.text), "%.*s", NOTICE_TEXT_MAX, text);
 	snprintf(detail, sizeof(detail), UNCLAIMED_DETAIL, leader);
@@ -134,7 +136,8 @@ void unclaimed_tell(struct task *t, const char *tick, int64_t waited_ms,
 			    LOG_STR("leader", name), LOG_INT("waited_ms", waited_ms),
 			    LOG_INT("in_a_row", of(t)->row), LOG_STR("why", UNCLAIMED_WHY));
 		if (better == 0)
-			note_event(t, tick, name, text);
+			note_event(t, tick, name, text, of(t)->row - of(t)->told_row);
+		of(t)->told_row = of(t)->row;
 	}
 	snprintf(notice, UNCLAIMED_TEXT_MAX, "%s", better < TELLERS ? text : "");
 }
@@ -142,5 +145,5 @@ void unclaimed_tell(struct task *t, const char *tick, int64_t waited_ms,
 void unclaimed_end(struct task *t)
 {
 	if (t->unclaimed)
-		t->unclaimed->row = 0;
+		t->unclaimed->row = t->unclaimed->told_row = 0;
 }

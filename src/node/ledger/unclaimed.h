@@ -26,6 +26,7 @@ struct unclaimed {
 	uint64_t row;		   /* how many of them in a row */
 	char tick[TICK_NAME_SIZE]; /* the last of them */
 	int64_t told_ms;	   /* when the log had one */
+	uint64_t told_row;	   /* how many they were then */
 	/* The last ticks, in a ring of `room`. */
 	struct unclaimed_tick {
 		char name[TICK_NAME_SIZE];

@@ -11,6 +11,8 @@
 #include "core/fleet/identity.h"
 #include "node/fleet/registry.h"
 #include "node/notices/notice_list.h"
+#include "node/notices/ops_copy.h"
+#include "node/notices/streak.h"
 #include "node/session/session.h"
 #include "node/tree/paths.h"
 
@@ -20,10 +22,8 @@ struct noting {
 	store_reply_fn fn;
 	void *arg;
 	bool once;
-	struct store_op *ops; /* the caller's, copied whole; behind them the notes */
-	char **paths;	      /* of the caller's; owned, as is each, and the next */
-	void **data;
-	size_t n; /* the caller's */
+	bool (*may)(const void *arg); /* NULL: always */
+	struct ops_copy ops;	      /* the caller's; behind them the notes */
 	struct notice *made[NOTICES_TASKS_MAX];
 	size_t n_made;
 };
@@ -95,13 +95,7 @@ static void noting_free(struct noting *g)
 {
 	for (size_t i = 0; i < g->n_made; i++)
 		notice_free(g->made[i]);
-	for (size_t i = 0; i < g->n; i++) {
-		free(g->paths[i]);
-		free(g->data[i]);
-	}
-	free(g->paths);
-	free(g->data);
-	free(g->ops);
+	ops_copy_done(&g->ops);
 	free(g);
 }
 
@@ -140,10 +134,10 @@ static void on_noted(void *arg, const struct store_reply *reply)
 		noting_free(g);
 		return;
 	}
-	if (reply->code != STORE_OK && reply->failed_op >= (int)g->n) {
+	if (reply->code != STORE_OK && reply->failed_op >= (int)g->ops.n) {
 		notices_folder_missing(n, reply);
-		if (!g->once) {
-			store_multi(n->session->store, g->ops, g->n, on_plain, g);
+		if (!g->once && (!g->may || g->may(g->arg))) {
+			store_multi(n->session->store, g->ops.list, g->ops.n, on_plain, g);
 			return;
 		}
 		none.code = STORE_NO_NODE;
@@ -156,49 +150,30 @@ static void on_noted(void *arg, const struct store_reply *reply)
 	noting_free(g);
 }
 
-/* Copies the operations, so that they can be sent again without the notes. */
-static void copy_ops(struct noting *g, const struct store_op *ops, size_t n)
-{
-	g->ops = mem_calloc(n + g->n_made + 1, sizeof(*g->ops));
-	g->paths = mem_calloc(n + 1, sizeof(*g->paths));
-	g->data = mem_calloc(n + 1, sizeof(*g->data));
-	for (; g->n < n; g->n++) {
-		const struct store_op *op = &ops[g->n];
-
-		g->ops[g->n] = *op;
-		g->ops[g->n].path = g->paths[g->n] = mem_strdup(op->path);
-		if (op->len == 0)
-			continue;
-		g->data[g->n] = mem_alloc(op->len);
-		memcpy(g->data[g->n], op->data, op->len);
-		g->ops[g->n].data = g->data[g->n];
-	}
-}
-
 static void send(struct noting *g, const struct store_op *ops, size_t n)
 {
 	struct notices *notices = g->notices;
 	struct buffer data[NOTICES_TASKS_MAX];
 	char(*paths)[STORE_PATH_MAX];
 
-	copy_ops(g, ops, n);
+	ops_copy(&g->ops, ops, n, g->n_made);
 	if (!notices->there) {
-		store_multi(notices->session->store, g->ops, n, on_plain, g);
+		store_multi(notices->session->store, g->ops.list, n, on_plain, g);
 		notices_make_folder(notices);
 		return;
 	}
 	paths = mem_calloc(g->n_made, STORE_PATH_MAX);
 	for (size_t i = 0; i < g->n_made; i++)
-		g->ops[n + i] = notice_op(g->made[i], paths[i], &data[i]);
-	store_multi(notices->session->store, g->ops, n + g->n_made, on_noted, g);
+		g->ops.list[n + i] = notice_op(g->made[i], paths[i], &data[i]);
+	store_multi(notices->session->store, g->ops.list, n + g->n_made, on_noted, g);
 	for (size_t i = 0; i < g->n_made; i++)
 		buffer_done(&data[i]);
 	free(paths);
 }
 
-static void begin(const struct registry *r, const struct store_op *ops, size_t n,
-		  const struct notice_record *events, size_t n_events, bool once, store_reply_fn fn,
-		  void *arg)
+/* The events that are wanted; NULL: none is. */
+static struct noting *begin(const struct registry *r, const struct notice_record *events,
+			    size_t n_events)
 {
 	struct notices *notices = r->notices;
 	struct noting *g = NULL;
@@ -211,30 +186,60 @@ static void begin(const struct registry *r, const struct store_op *ops, size_t n
 			g = mem_calloc(1, sizeof(*g));
 		assert(g->n_made < NOTICES_TASKS_MAX);
 		g->made[g->n_made++] = notice_new(notices, &events[i]);
+		g->notices = notices;
 	}
+	return g;
+}
+
+static void send_with(const struct registry *r, struct noting *g, const struct store_op *ops,
+		      size_t n, store_reply_fn fn, void *arg)
+{
 	if (!g) {
 		store_multi(r->session->store, ops, n, fn, arg);
 		return;
 	}
-	g->notices = notices;
 	g->fn = fn;
 	g->arg = arg;
-	g->once = once;
 	send(g, ops, n);
 }
 
-void notices_multi(const struct registry *r, const struct store_op *ops, size_t n,
-		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
-		   void *arg)
+void notices_alone(const struct registry *r, const struct store_op *ops, size_t n,
+		   const struct notice_record *event, bool tells, bool (*may)(const void *arg),
+		   store_reply_fn fn, void *arg)
 {
-	begin(r, ops, n, events, n_events, false, fn, arg);
+	struct noting *g = begin(r, event, tells ? 1 : 0);
+
+	if (g)
+		g->may = may;
+	send_with(r, g, ops, n, fn, arg);
+}
+
+void notices_multi_if(const struct registry *r, const struct store_op *ops, size_t n,
+		      const struct notice_record *event, bool (*may)(const void *arg),
+		      store_reply_fn fn, void *arg)
+{
+	if (event && streak_counts(r, event))
+		streak_multi(r, ops, n, event, may, fn, arg);
+	else
+		notices_alone(r, ops, n, event, event && event->event != NOTICE_RECOVERED, may, fn,
+			      arg);
+}
+
+void notices_multi(const struct registry *r, const struct store_op *ops, size_t n,
+		   const struct notice_record *event, store_reply_fn fn, void *arg)
+{
+	notices_multi_if(r, ops, n, event, NULL, fn, arg);
 }
 
 void notices_claim(const struct registry *r, const struct store_op *ops, size_t n,
 		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
 		   void *arg)
 {
-	begin(r, ops, n, events, n_events, true, fn, arg);
+	struct noting *g = begin(r, events, n_events);
+
+	if (g)
+		g->once = true;
+	send_with(r, g, ops, n, fn, arg);
 }
 
 /* --- by itself ------------------------------------------------------------ */
@@ -253,7 +258,10 @@ static void note(const struct registry *r, const struct notice_record *event,
 
 void notices_note(const struct registry *r, const struct notice_record *event)
 {
-	note(r, event, NOTICE_TO_NOTE);
+	if (streak_counts(r, event) && session_is_up(r->session))
+		streak_note(r, event);
+	else if (event->event != NOTICE_RECOVERED)
+		note(r, event, NOTICE_TO_NOTE);
 }
 
 void notices_note_here(const struct registry *r, const struct notice_record *event)

@@ -18,7 +18,7 @@
  *     notice_init(registry, &event, NOTICE_DEAD, queue);
  *     event.attempt = 5;
  *     snprintf(event.text, sizeof(event.text), "job %s is dead: its attempts are used up", id);
- *     notices_multi(registry, ops, n_ops, &event, 1, on_reply, arg);
+ *     notices_multi(registry, ops, n_ops, &event, on_reply, arg);
  */
 #ifndef ZKLEADER_NODE_NOTICES_NOTICES_H
 #define ZKLEADER_NODE_NOTICES_NOTICES_H
@@ -86,13 +86,24 @@ bool notices_wanted(const struct registry *r, enum notice_event event, const cha
 void notice_init(const struct registry *r, struct notice_record *record, enum notice_event event,
 		 const char *task);
 /*
- * Like store_multi(), with notes of the wanted events added behind the operations. The events are
- * copied. fn is answered as if the notes were not there.
+ * Like store_multi(), with a note of the event added behind the operations if it is wanted; NULL:
+ * there is none. The event is copied. fn is answered as if the note was not there. An event that
+ * counts for a streak changes that as well, see streak.h; `recovered` is noted only if it ends one.
  */
 void notices_multi(const struct registry *r, const struct store_op *ops, size_t n,
-		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
-		   void *arg);
-/* The same for claims: if a note fails, they are not sent again but answered STORE_NO_NODE. */
+		   const struct notice_record *event, store_reply_fn fn, void *arg);
+/*
+ * The same. may (NULL: always) is asked with arg each time before the operations are sent; false:
+ * fn is answered STORE_NO_NODE. Something may be read first, and without a note they are sent
+ * again.
+ */
+void notices_multi_if(const struct registry *r, const struct store_op *ops, size_t n,
+		      const struct notice_record *event, bool (*may)(const void *arg),
+		      store_reply_fn fn, void *arg);
+/*
+ * The same for claims, with several events, none of which counts. If a note fails, the claims are
+ * not sent again but answered STORE_NO_NODE.
+ */
 void notices_claim(const struct registry *r, const struct store_op *ops, size_t n,
 		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
 		   void *arg);

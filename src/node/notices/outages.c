@@ -103,7 +103,7 @@ static void tell(struct outages *o, const char *version, int32_t at)
 		 o->version);
 	snprintf(o->version, sizeof(o->version), "%s", version);
 	o->asking = true;
-	notices_multi(o->registry, ops, 2, &event, first ? 0 : 1, on_told, o);
+	notices_multi(o->registry, ops, 2, first ? NULL : &event, on_told, o);
 }
 
 static void on_version(void *arg, const struct store_reply *reply)

@@ -105,38 +105,65 @@ static void fill(const struct registry *r, enum notice_event kind, const char *t
 	event->version[0] = '\0';
 }
 
-void run_event_lost(const struct registry *r, const char *task, const char *tick,
-		    const struct run_record *record, struct notice_record *ret_event)
+bool run_event_wanted(const struct registry *r, const char *task)
 {
-	fill(r, NOTICE_LOST, task, tick, record, ret_event);
+	return notices_wanted(r, NOTICE_FAILED, task) || notices_wanted(r, NOTICE_LOST, task) ||
+	       notices_wanted(r, NOTICE_RETRYING, task) ||
+	       notices_wanted(r, NOTICE_RECOVERED, task);
+}
+
+/* The text says what happened to which run; and of an attempt, that it is not the last. */
+static void put_text(struct notice_record *event, bool retrying, const char *task, const char *tick,
+		     const char *what)
+{
+	char attempt[40] = "a run";
+
+	event->failed = !retrying && event->event != NOTICE_RECOVERED;
+	if (retrying)
+		snprintf(attempt, sizeof(attempt), "attempt %" PRId64, event->attempt);
+	snprintf(event->text, sizeof(event->text), "%s of %s%s%s %s%s", attempt, task,
+		 tick[0] ? " for " : "", tick, what, retrying ? "; another one follows" : "");
+}
+
+void run_event_lost(const struct registry *r, const char *task, const char *tick,
+		    const struct run_record *record, bool retrying, struct notice_record *ret_event)
+{
+	char what[NOTICE_TEXT_MAX];
+
+	fill(r, retrying ? NOTICE_RETRYING : NOTICE_LOST, task, tick, record, ret_event);
 	if (!ret_event->why[0])
 		run_why_lost(ret_event->why, ret_event->detail, ret_event->node);
 	ret_event->exit_status = -1;
-	snprintf(ret_event->text, sizeof(ret_event->text),
-		 "a run of %s%s%s was lost: its end on %.200s is not known", task,
-		 tick[0] ? " for " : "", tick, ret_event->node);
+	snprintf(what, sizeof(what), "was lost: its end on %.200s is not known", ret_event->node);
+	put_text(ret_event, retrying, task, tick, what);
 }
 
 bool run_event_of(const struct registry *r, const char *task, const char *tick,
 		  const struct run_record *record, struct notice_record *ret_event)
 {
-	bool start = strcmp(record->why, "start") == 0;
-	char how[RECORD_DETAIL_MAX + 40];
+	bool start = strcmp(record->why, "start") == 0, good = strcmp(record->state, "ok") == 0;
+	char what[NOTICE_TEXT_MAX];
 
 	if (strcmp(record->state, "lost") == 0) {
-		run_event_lost(r, task, tick, record, ret_event);
+		run_event_lost(r, task, tick, record, record->retrying, ret_event);
 		return true;
 	}
-	if (strcmp(record->state, "timeout") == 0)
-		snprintf(how, sizeof(how), "was ended by its timeout, status %" PRId64,
-			 record->exit_status);
-	else if (strcmp(record->state, "failed") == 0)
-		snprintf(how, sizeof(how), "failed with status %" PRId64 "%s%s",
-			 record->exit_status, start ? ": " : "", start ? record->detail : "");
-	else
+	if (!good && strcmp(record->state, "failed") != 0 && strcmp(record->state, "timeout") != 0)
 		return false;
-	fill(r, NOTICE_FAILED, task, tick, record, ret_event);
-	snprintf(ret_event->text, sizeof(ret_event->text), "a run of %s%s%s on %.100s %s", task,
-		 tick[0] ? " for " : "", tick, ret_event->node, how);
+	fill(r,
+	     good		? NOTICE_RECOVERED
+	     : record->retrying ? NOTICE_RETRYING
+				: NOTICE_FAILED,
+	     task, tick, record, ret_event);
+	if (good)
+		snprintf(what, sizeof(what), "on %.100s ended well", ret_event->node);
+	else if (strcmp(record->state, "timeout") == 0)
+		snprintf(what, sizeof(what), "on %.100s was ended by its timeout, status %" PRId64,
+			 ret_event->node, record->exit_status);
+	else
+		snprintf(what, sizeof(what), "on %.100s failed with status %" PRId64 "%s%s",
+			 ret_event->node, record->exit_status, start ? ": " : "",
+			 start ? record->detail : "");
+	put_text(ret_event, record->retrying && !good, task, tick, what);
 	return true;
 }

@@ -10,15 +10,22 @@
 
 struct registry;
 
+/* Whether people here want to know how runs of the task end. */
+bool run_event_wanted(const struct registry *r, const char *task);
 /*
- * The event of a record. tick: "" if it has none. False: no event. The output is borrowed from the
- * record.
+ * The event of a record that says how a run ended. tick: "" if it has none. It is `retrying` if the
+ * record says that another attempt follows, and counts for a streak otherwise. False: no event. The
+ * output is borrowed from the record.
  */
 bool run_event_of(const struct registry *r, const char *task, const char *tick,
 		  const struct run_record *record, struct notice_record *ret_event);
-/* The event of a lost run: its record says running, while its session has ended. */
+/*
+ * The same for a lost run: its record may say that it is running, while its session has ended.
+ * retrying: another attempt follows, whatever the record says.
+ */
 void run_event_lost(const struct registry *r, const char *task, const char *tick,
-		    const struct run_record *record, struct notice_record *ret_event);
+		    const struct run_record *record, bool retrying,
+		    struct notice_record *ret_event);
 
 /* Sets why a run was missed or did not end well: a word, and a text for people, which is cut. */
 void run_why_set(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1], const char *word,

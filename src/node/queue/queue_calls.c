@@ -95,7 +95,7 @@ void queue_multi(struct queue_calls *c, const struct store_op *ops, size_t n, st
 void queue_multi_noting(struct queue_calls *c, const struct registry *r, const struct store_op *ops,
 			size_t n, const struct notice_record *event, store_reply_fn fn, void *arg)
 {
-	notices_multi(r, ops, n, event, event ? 1 : 0, on_reply, call_new(c, fn, arg));
+	notices_multi(r, ops, n, event, on_reply, call_new(c, fn, arg));
 }
 
 void queue_calls_forget(struct queue_calls *c, const void *arg)

@@ -1,6 +1,7 @@
 #include "node/queue/queue_ending.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,6 +130,34 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
 	return n;
 }
 
+static void put_text(const struct job_ending *e, struct notice_record *event)
+{
+	const struct job_record *job = e->record;
+	const char *colon = job->detail[0] ? ": " : "";
+
+	switch (e->next) {
+	case JOB_NEXT_OK:
+		snprintf(event->text, sizeof(event->text), "job %.199s ended well", job->id);
+		break;
+	case JOB_NEXT_AGAIN:
+		snprintf(event->text, sizeof(event->text),
+			 "attempt %" PRId64 " of job %.149s failed%s%.150s; another one follows",
+			 job->attempt, job->id, colon, job->detail);
+		break;
+	case JOB_NEXT_LOST:
+		snprintf(event->text, sizeof(event->text),
+			 "job %.149s was lost with its worker%s%.90s: zkleader dead %s", job->id,
+			 colon, job->detail, e->queue->name);
+		break;
+	case JOB_NEXT_DEAD:
+	case JOB_NEXT_CANCELLED:
+		snprintf(event->text, sizeof(event->text),
+			 "job %.149s is given up%s%.100s: zkleader dead %s", job->id, colon,
+			 job->detail, e->queue->name);
+		break;
+	}
+}
+
 /*
  * The notice has no output of the job: only users who may submit may read that, but everyone with
  * access to a notice channel reads notices.
@@ -137,12 +166,16 @@ bool job_ending_event(const struct job_ending *e, const struct registry *r,
 		      struct notice_record *ret_event)
 {
 	const struct job_record *job = e->record;
-	bool lost = e->next == JOB_NEXT_LOST;
+	bool callback = e->pointer.callback;
 
-	if (!is_dead_letter(e))
+	if (callback ? !is_dead_letter(e) : e->next == JOB_NEXT_CANCELLED)
 		return false;
-	notice_init(r, ret_event, NOTICE_DEAD, e->queue->name);
-	if (e->pointer.callback) {
+	notice_init(r, ret_event,
+		    e->next == JOB_NEXT_OK	? NOTICE_RECOVERED
+		    : e->next == JOB_NEXT_AGAIN ? NOTICE_RETRYING
+						: NOTICE_DEAD,
+		    e->queue->name);
+	if (callback) {
 		ret_event->attempt = e->attempt;
 		snprintf(ret_event->text, sizeof(ret_event->text),
 			 "the callback of job %.199s was given up: its receiver does not know that "
@@ -150,15 +183,13 @@ bool job_ending_event(const struct job_ending *e, const struct registry *r,
 			 job->id, job->state);
 		return true;
 	}
+	ret_event->failed = is_dead_letter(e);
 	ret_event->attempt = job->attempt;
 	ret_event->exit_status = job->exit_status;
 	run_why_set(ret_event->why, ret_event->detail, job->why, job->detail);
-	if (job->node[0] && lost)
+	if (job->node[0] && e->next == JOB_NEXT_LOST)
 		snprintf(ret_event->node, sizeof(ret_event->node), "%s", job->node);
-	snprintf(ret_event->text, sizeof(ret_event->text),
-		 lost ? "job %.80s was lost with its worker%s%s: zkleader dead %s"
-		      : "job %.199s is given up%s%s: zkleader dead %s",
-		 job->id, job->detail[0] ? ": " : "", job->detail, e->queue->name);
+	put_text(e, ret_event);
 	return true;
 }
 

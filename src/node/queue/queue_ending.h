@@ -36,7 +36,10 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS]);
 enum ending_op job_ending_op(const struct job_ending *e, size_t index);
 /* The folders that the operations need. */
 struct queue_folders job_ending_folders(const struct job_ending *e);
-/* The event for notices: a dead letter, or a callback that is given up. False: none. */
+/*
+ * The event for notices: how the attempt or the job has ended, or that a callback is given up.
+ * False: none.
+ */
 bool job_ending_event(const struct job_ending *e, const struct registry *r,
 		      struct notice_record *ret_event);
 void job_ending_done(struct job_ending *e);

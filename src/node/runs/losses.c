@@ -8,16 +8,21 @@
 #include "base/buffer.h"
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "core/election/run.h"
 #include "core/time/tick.h"
 #include "node/election/leaders.h"
 #include "node/election/tasks.h"
 #include "node/notices/run_event.h"
+#include "node/schedule/schedules.h"
 #include "node/tree/paths.h"
 
 /* Whether the runs of a task have been looked at. */
 struct task_losses {
 	int64_t token;	  /* of the leadership that has looked at all of them, 0 */
 	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
+	/* Those that are to be looked at again, as nothing final is known of them. */
+	char open[LOSSES_NEWEST][TICK_NAME_SIZE];
+	size_t n_open;
 };
 
 struct losses_look {
@@ -26,8 +31,44 @@ struct losses_look {
 	char task[NAME_ELECTION_MAX + 1];
 	int64_t token; /* of the leadership */
 	char ticks[LOSSES_NEWEST][TICK_NAME_SIZE];
-	size_t n; /* ticks still to be read, the last one next */
+	size_t n;  /* ticks still to be read, the last one next */
+	bool lost; /* the record that is being written says so for the first time */
 };
+
+static struct task_losses *of(struct task *t)
+{
+	if (!t->losses)
+		t->losses = mem_calloc(1, sizeof(*t->losses));
+	return t->losses;
+}
+
+/* --- whether another attempt follows -------------------------------------- */
+
+/*
+ * The time for which a node that called `zkleader run` stands by for a lost run, or the leader may
+ * still be kept from it by another job.
+ */
+static bool is_stood_by_for(const struct task *t, int64_t ended_at)
+{
+	const struct task_settings *s = t->settings;
+	int64_t patience_ms = s->wait_ms > RUN_ORPHAN_MS ? s->wait_ms : RUN_ORPHAN_MS;
+
+	if (t->holds > 0 && patience_ms < s->hold_max_ms)
+		patience_ms = s->hold_max_ms;
+	return host_wall_ms(t->leaders->session->host) < ended_at + patience_ms + LOSSES_MARGIN_MS;
+}
+
+bool losses_follows(const struct task *t, const char *tick, const struct run_record *record)
+{
+	if (!tick[0])
+		return false;
+	if (t->settings->schedule)
+		return schedules_follows(t, tick, record);
+	return strcmp(record->state, "lost") == 0 && t->settings->on_crash == TASK_ON_CRASH_RERUN &&
+	       is_stood_by_for(t, record->ended_at);
+}
+
+/* --- looks ---------------------------------------------------------------- */
 
 static struct task *task_of(const struct losses_look *k)
 {
@@ -54,10 +95,25 @@ static void end(struct losses_look *k)
 	struct losses *x = k->losses;
 	struct task *t = task_of(k);
 
-	if (t)
-		t->losses->token = k->token;
+	if (t) {
+		of(t)->token = k->token;
+		of(t)->retry_ms = host_now_ms(x->leaders->session->host) + LOSSES_AGAIN_MS;
+	}
 	give_up(k);
 	losses_changed(x);
+}
+
+/* Has the run looked at again. Beyond the limit the oldest is forgotten. */
+static void keep_open(struct task *t, const char *tick)
+{
+	struct task_losses *x = of(t);
+
+	for (size_t i = 0; i < x->n_open; i++)
+		if (strcmp(x->open[i], tick) == 0)
+			return;
+	if (x->n_open == LOSSES_NEWEST)
+		memmove(x->open[0], x->open[1], sizeof(x->open[0]) * --x->n_open);
+	snprintf(x->open[x->n_open++], TICK_NAME_SIZE, "%s", tick);
 }
 
 static bool is_looked_at(const struct losses *x, const struct task *t)
@@ -84,29 +140,25 @@ static void on_written(void *arg, const struct store_reply *reply)
 		give_up(k);
 		return;
 	}
-	if (reply->code == STORE_OK)
+	if (reply->code == STORE_OK && k->lost)
 		log_warning("a run was lost", LOG_STR("task", k->task),
 			    LOG_STR("tick", k->ticks[k->n]), LOG_STR("why", "node"));
 	next(k);
 }
 
 /* A node that takes the run over writes the record as well: only one write succeeds. */
-static void write_lost(struct losses_look *k, const struct run_record *found, int32_t version)
+static void write_end(struct losses_look *k, const struct run_record *record, int32_t version)
 {
 	struct leaders *l = k->losses->leaders;
 	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
-	struct run_record record = *found;
 	struct notice_record event;
 	struct buffer data;
 
-	run_event_lost(l->registry, k->task, k->ticks[k->n], found, &event);
-	snprintf(record.state, sizeof(record.state), "lost");
-	run_why_node(&record);
-	record.ended_at = host_wall_ms(l->session->host);
+	bool tells = run_event_of(l->registry, k->task, k->ticks[k->n], record, &event);
 	path_of(l->registry->settings, PATH_LEADERS, k->task, leader);
 	path_of_tick(l->session->settings, k->task, k->ticks[k->n], path);
 	buffer_init(&data, RECORD_RUN_MAX);
-	int error = record_pack_run(&data, &record);
+	int error = record_pack_run(&data, record);
 	assert(error == 0);
 	(void)error;
 	const struct store_op ops[] = {
@@ -118,32 +170,56 @@ static void write_lost(struct losses_look *k, const struct run_record *found, in
 		 .len = data.len,
 		 .version = version},
 	};
-	notices_multi(l->registry, ops, 3, &event, 1, on_written, k);
+	notices_multi(l->registry, ops, 3, tells ? &event : NULL, on_written, k);
 	buffer_done(&data);
 }
 
-static bool is_lost(const struct losses_look *k, const struct run_record *record)
+/* Whether its session has ended; ret_elsewhere: whether it may be running in another one. */
+static bool is_lost(const struct losses_look *k, const struct run_record *record,
+		    bool *ret_elsewhere)
 {
 	const struct leaders *l = k->losses->leaders;
+	bool runs = strcmp(record->state, "running") == 0 && record->session != 0 &&
+		    record->session != l->session->id;
+	bool there = fleet_find_session(&l->registry->fleet, record->session) != NULL;
 
-	return strcmp(record->state, "running") == 0 && record->session != 0 &&
-	       record->session != l->session->id &&
-	       !fleet_find_session(&l->registry->fleet, record->session);
+	*ret_elsewhere = runs && there;
+	return runs && !there;
+}
+
+/* Writes what became of the run, if nobody else will; else has it looked at again. */
+static void judge(struct losses_look *k, struct task *t, struct run_record *record, int32_t version)
+{
+	bool elsewhere, told = record->retrying;
+
+	k->lost = is_lost(k, record, &elsewhere);
+	if (k->lost) {
+		snprintf(record->state, sizeof(record->state), "lost");
+		run_why_node(record);
+		record->ended_at = host_wall_ms(k->losses->leaders->session->host);
+	}
+	if (k->lost || told)
+		record->retrying = losses_follows(t, k->ticks[k->n], record);
+	if (elsewhere || record->retrying)
+		keep_open(t, k->ticks[k->n]);
+	if (k->lost || told > record->retrying)
+		write_end(k, record, version);
+	else
+		next(k);
 }
 
 static void on_record(void *arg, const struct store_reply *reply)
 {
 	struct losses_look *k = arg;
+	struct task *t = answered(reply) ? task_of(k) : NULL;
 	struct run_record record;
 	const char *why;
 
-	if (!answered(reply) || !task_of(k) || !registry_settled(k->losses->leaders->registry)) {
+	if (!t || !registry_settled(k->losses->leaders->registry))
 		give_up(k);
-		return;
-	}
-	if (reply->code == STORE_OK &&
-	    record_parse_run(reply->data, reply->len, &record, &why) == 0 && is_lost(k, &record))
-		write_lost(k, &record, reply->stat.version);
+	else if (reply->code == STORE_OK &&
+		 record_parse_run(reply->data, reply->len, &record, &why) == 0)
+		judge(k, t, &record, reply->stat.version);
 	else
 		next(k);
 }
@@ -206,21 +282,27 @@ static void look(struct losses *x, struct task *t, int64_t now_ms)
 	k->losses = x;
 	k->token = t->election.node.token;
 	snprintf(k->task, sizeof(k->task), "%s", t->name);
-	if (!t->losses)
-		t->losses = mem_calloc(1, sizeof(*t->losses));
-	t->losses->retry_ms = now_ms + LOSSES_RETRY_MS;
+	of(t)->retry_ms = now_ms + LOSSES_RETRY_MS;
 	k->next = x->looks;
 	x->looks = k;
 	x->n_looks++;
+	if (of(t)->token == k->token) {
+		k->n = of(t)->n_open;
+		memcpy(k->ticks, of(t)->open, sizeof(k->ticks));
+		of(t)->n_open = 0;
+		of(t)->token = 0; /* if this comes to nothing, all are looked at */
+		next(k);
+		return;
+	}
 	path_of_tick(x->leaders->session->settings, t->name, NULL, path);
 	store_children(x->leaders->session->store, path, false, on_names, k);
 }
 
-/* Whether the task is led here, and this leadership has not looked at all its records. */
+/* Whether the task is led here, and records of it are to be looked at. */
 static bool is_open(const struct task *t)
 {
 	return election_leads(&t->election) &&
-	       !(t->losses && t->losses->token == t->election.node.token);
+	       !(t->losses && t->losses->token == t->election.node.token && t->losses->n_open == 0);
 }
 
 static void on_due(void *arg)
@@ -233,8 +315,7 @@ static void on_due(void *arg)
 	for (size_t i = 0; session_is_up(l->session) && i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
 
-		if (t->withdrawn || !is_open(t) ||
-		    !notices_wanted(l->registry, NOTICE_LOST, t->name))
+		if (t->withdrawn || !is_open(t) || !run_event_wanted(l->registry, t->name))
 			continue;
 		more = true;
 		if ((!t->losses || t->losses->retry_ms <= now_ms) &&
@@ -258,6 +339,15 @@ void losses_task_changed(struct losses *x, const struct task *t)
 {
 	if (is_open(t))
 		losses_changed(x);
+}
+
+void losses_noted(struct losses *x, struct task *t, const char *tick,
+		  const struct run_record *record)
+{
+	if (!record->retrying)
+		return;
+	keep_open(t, tick);
+	losses_changed(x);
 }
 
 void losses_forget(struct task *t)

@@ -1,10 +1,13 @@
 /*
- * Runs whose node is gone, and that no node takes over: the next leader of the task finds them in
- * its ledger and records them as lost, if a notifier wants the event.
+ * Runs whose end nobody else tells people, if a notifier wants to know. A run whose node is gone is
+ * recorded as lost by the next leader of the task, which finds it in its ledger. And where people
+ * were told that another attempt follows, the leader tells them once none will: a newer tick or the
+ * end of a pause has ended the retries, or no node has begun a lost run again.
  */
 #ifndef ZKLEADER_NODE_RUNS_LOSSES_H
 #define ZKLEADER_NODE_RUNS_LOSSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,9 +16,12 @@
 #define LOSSES_LOOKS_MAX 20   /* tasks being checked */
 #define LOSSES_NEWEST	 10   /* records that are read of one */
 #define LOSSES_RETRY_MS	 1000 /* while the fleet is not known, or a look came to nothing */
+#define LOSSES_AGAIN_MS	 2000 /* between looks at what may yet be run again */
+#define LOSSES_MARGIN_MS 5000 /* beyond the time for which nodes stand by for a lost run */
 
 struct leaders;
 struct losses_look;
+struct run_record;
 struct task;
 
 struct losses {
@@ -32,6 +38,14 @@ void losses_done(struct losses *x);
 void losses_changed(struct losses *x);
 /* The same for this task alone: does nothing if its leadership has looked already. */
 void losses_task_changed(struct losses *x, const struct task *t);
+/* This node has written the record of a run of the task. */
+void losses_noted(struct losses *x, struct task *t, const char *tick,
+		  const struct run_record *record);
+/*
+ * Whether another attempt may follow a run that ended as the record says, or was lost. tick: "" if
+ * it has none.
+ */
+bool losses_follows(const struct task *t, const char *tick, const struct run_record *record);
 /* The task is about to be freed. */
 void losses_forget(struct task *t);
 

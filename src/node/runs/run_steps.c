@@ -12,6 +12,7 @@
 #include "node/ledger/ledger.h"
 #include "node/ledger/unclaimed.h"
 #include "node/notices/run_event.h"
+#include "node/runs/losses.h"
 #include "node/runs/run_any.h"
 #include "node/runs/standby.h"
 #include "node/schedule/schedules.h"
@@ -222,12 +223,15 @@ static void write_attempt(struct run *r, int64_t attempt, const struct notice_re
 	write_record(r, true, event);
 }
 
+/* If another attempt may follow, the record says so: the leader then tells people if none does. */
 static void write_end(struct run *r)
 {
+	const struct registry *registry = r->runs->leaders->registry;
 	struct notice_record event;
-	bool is_one =
-		run_event_of(r->runs->leaders->registry, r->task_name, r->tick, &r->record, &event);
 
+	r->record.retrying = run_event_wanted(registry, r->task_name) && r->task &&
+			     losses_follows(r->task, r->tick, &r->record);
+	bool is_one = run_event_of(registry, r->task_name, r->tick, &r->record, &event);
 	write_record(r, false, is_one ? &event : NULL);
 }
 
@@ -236,7 +240,7 @@ static void take_over(struct run *r)
 	int64_t attempt = r->state.seen.attempt + 1;
 	struct notice_record event;
 
-	run_event_lost(r->runs->leaders->registry, r->task_name, r->tick, &r->record, &event);
+	run_event_lost(r->runs->leaders->registry, r->task_name, r->tick, &r->record, true, &event);
 	log_info("taking a run over", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_STR("from", r->record.hostname), LOG_INT("attempt", attempt));
 	/* A run that failed, or was recorded as lost, was announced at that time. */

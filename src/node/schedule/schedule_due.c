@@ -106,6 +106,7 @@ static void missed_event(const struct schedules *s, const struct task *t, const 
 
 	notice_init(s->leaders->registry, event, NOTICE_MISSED, t->name);
 	event->token = t->election.node.token;
+	event->failed = (int64_t)a->n;
 	memcpy(event->tick, a->last, sizeof(a->last));
 	run_why_set(event->why, event->detail, last->why, detail);
 	if (a->n == 1)
@@ -285,16 +286,27 @@ static bool advance_lost(struct schedules *s, struct task *t, int64_t floor_ms, 
 	return true;
 }
 
+static bool is_failed(const struct due_run *run)
+{
+	return strcmp(run->state, "failed") == 0 || strcmp(run->state, "timeout") == 0;
+}
+
+/* Whether `retries` allow another attempt of a run that has failed. */
+static bool may_retry(const struct task *t, const struct due_run *run, int64_t floor_ms)
+{
+	return is_failed(run) && run->failures < t->settings->schedule->retries &&
+	       !schedule_is_past(run, floor_ms);
+}
+
 /* Offers another attempt of the newest run, if that has failed. */
 static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
 {
 	const struct due_run *n = &t->due->newest;
 	const struct task_schedule *c = t->settings->schedule;
-	bool failed = strcmp(n->state, "failed") == 0 || strcmp(n->state, "timeout") == 0;
 	int64_t ms, due_ms = n->ended_at + c->retry_delay_ms, wall_ms = host_wall_ms(s->host);
 	struct due_offer o;
 
-	if (!failed || n->failures >= c->retries || !tick_parse(n->tick, &ms) || ms <= floor_ms)
+	if (!may_retry(t, n, floor_ms) || !tick_parse(n->tick, &ms))
 		return false;
 	if (due_ms > wall_ms) {
 		schedule_wake(t, host_now_ms(s->host) + (due_ms - wall_ms));
@@ -303,6 +315,23 @@ static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
 	o = schedule_offer_of(t, ms, n->attempt + 1);
 	schedule_offer(s, t, &o);
 	return true;
+}
+
+/* The leader goes by its newest record, any other node can only say that it may be so. */
+bool schedules_follows(const struct task *t, const char *tick, const struct run_record *record)
+{
+	const struct due_run run = schedule_run(tick, record);
+	const struct task_due *d = t->due;
+	bool known = d && d->phase == DUE_READY;
+	int64_t floor_ms = schedule_floor(t);
+
+	if (!t->settings->schedule)
+		return false;
+	if (is_failed(&run))
+		return may_retry(t, &run, floor_ms) &&
+		       (!known || strcmp(tick, d->newest.tick) >= 0);
+	return t->settings->on_crash == TASK_ON_CRASH_RERUN && !schedule_is_past(&run, floor_ms) &&
+	       (!known || strcmp(tick, d->newest.tick) >= 0 || strcmp(tick, d->open.tick) == 0);
 }
 
 /* Offers a trigger, a lost run or another attempt, as no tick of the schedule is due. */
@@ -328,14 +357,15 @@ static bool is_later(const struct policy_item *a, const struct policy_item *b)
  * The order numbers tell whether the record is about that pause, as the times are of several
  * clocks.
  */
-static int64_t pause_end(const struct schedules *s, const struct task *t)
+static int64_t pause_end(const struct task *t)
 {
-	const struct policy_item *last = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
+	const struct policy *policy = t->leaders->policy;
+	const struct policy_item *last = policy_find_own(policy, POLICY_ENDED, t->name, "");
 	const struct policy_item *of_all = NULL;
 	char whole[NAME_TASK_MAX + 1];
 
 	if (policy_whole(t->name, whole))
-		of_all = policy_find_own(s->policy, POLICY_ENDED, whole, "");
+		of_all = policy_find_own(policy, POLICY_ENDED, whole, "");
 	if (of_all && (!last || is_later(of_all, last)))
 		last = of_all;
 	if (!t->due) /* it was never led here, nor was a pause seen */
@@ -343,9 +373,9 @@ static int64_t pause_end(const struct schedules *s, const struct task *t)
 	return last && last->order >= t->due->paused_order ? last->record.since : t->due->ended_ms;
 }
 
-int64_t schedule_floor(const struct schedules *s, const struct task *t)
+int64_t schedule_floor(const struct task *t)
 {
-	int64_t ended_ms = pause_end(s, t), split_ms = partitions_floor_ms(s->leaders, t->name);
+	int64_t ended_ms = pause_end(t), split_ms = partitions_floor_ms(t->leaders, t->name);
 
 	return split_ms > ended_ms ? split_ms : ended_ms;
 }
@@ -367,7 +397,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 	const struct task_schedule *c = t->settings->schedule;
 	struct task_due *d = schedule_state(t);
 	int64_t now_ms = host_now_ms(s->host), wall_ms = host_wall_ms(s->host);
-	int64_t splay_ms = owed_splay(t->name, c->splay_ms), floor_ms = schedule_floor(s, t);
+	int64_t splay_ms = owed_splay(t->name, c->splay_ms), floor_ms = schedule_floor(t);
 	const struct owed_rules rules = {.schedule = c->schedule,
 					 .zone = c->zone,
 					 .catch_up = c->catch_up,

@@ -120,8 +120,7 @@ static void take(struct load *l, struct task *t, const struct store_reply *reply
 
 	if (!l->newest) {
 		d->newest = run;
-	} else if (schedule_is_open(&run) &&
-		   !schedule_is_past(&run, schedule_floor(l->schedules, t))) {
+	} else if (schedule_is_open(&run) && !schedule_is_past(&run, schedule_floor(t))) {
 		schedule_unwatch(t, &d->open);
 		d->open = run;
 	}

@@ -112,6 +112,7 @@ static void end(struct schedules *s, struct task *t, const struct policy_item *i
 		    LOG_STR("by", r->by), LOG_STR("at", r->host), LOG_STR("why", why));
 	notice_init(s->leaders->registry, &event, NOTICE_MISSED, t->name);
 	event.token = t->election.node.token;
+	event.failed = missed;
 	if (tick_parse(r->node, &tick_ms))
 		memcpy(event.tick, r->node, sizeof(event.tick));
 	snprintf(event.text, sizeof(event.text),
@@ -137,7 +138,7 @@ static void end(struct schedules *s, struct task *t, const struct policy_item *i
 		return;
 	}
 	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
-	notices_multi(s->leaders->registry, &op, 1, &event, 1, on_dropped, a);
+	notices_multi(s->leaders->registry, &op, 1, &event, on_dropped, a);
 }
 
 /*

@@ -457,7 +457,7 @@ int64_t schedules_decided_until(const struct schedules *s, const struct task *t)
 		return 0;
 	latest_ms = clocks_latest_ms(&s->leaders->registry->clocks);
 	if (d->phase == DUE_READY) {
-		until_ms = schedule_floor(s, t);
+		until_ms = schedule_floor(t);
 		until_ms = d->since_ms > until_ms ? d->since_ms : until_ms;
 	} else if (!tick_parse(last_run_of(t)->tick, &until_ms) ||
 		   !owed_is_tick(&(struct owed_rules){.schedule = c->schedule, .zone = c->zone},

@@ -128,6 +128,12 @@ void schedules_watch(struct schedules *s, const char *path);
 const struct due_offer *schedules_offer(const struct task *t, const char *tick, int64_t attempt);
 
 /*
+ * Whether the schedule lets another attempt follow a run that ended as the record says, or was
+ * lost.
+ */
+bool schedules_follows(const struct task *t, const char *tick, const struct run_record *record);
+
+/*
  * The oldest tick that may be owed or run again: it must stay newer than the oldest record.
  * TICK_NO_LIMIT: no such tick; "": not known yet.
  */
@@ -173,7 +179,7 @@ void schedule_pass(struct task *t);
  * The end of the last pause of the task, or the last change of its number of partitions, since the
  * epoch: earlier ticks are neither owed nor repeated.
  */
-int64_t schedule_floor(const struct schedules *s, const struct task *t);
+int64_t schedule_floor(const struct task *t);
 /* Whether its tick is at the floor or before it. */
 bool schedule_is_past(const struct due_run *run, int64_t floor_ms);
 void schedule_advance(struct schedules *s, struct task *t);

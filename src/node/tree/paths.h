@@ -13,8 +13,9 @@ enum path_folder {
 	PATH_POLICY,  /* decisions, by id */
 	PATH_RUNS,    /* folders of records of ticks, by task */
 	PATH_COUNTERS,
-	PATH_ROSTER, /* all nodes that ever were, by name */
-	PATH_SEEN,   /* since when no run ended well, by task */
+	PATH_ROSTER,   /* all nodes that ever were, by name */
+	PATH_SEEN,     /* since when no run ended well, by task */
+	PATH_TROUBLES, /* what people were told of, and not yet that it is over, by task */
 	PATH_ROLLING,
 	PATH_SPLITS, /* numbers of partitions that are in force, as TASK:N */
 	PATH_LOCKS,  /* folders of holders and waiters, by the lock's name */

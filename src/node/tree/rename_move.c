@@ -19,9 +19,10 @@
 #define MOVE_OPS      3	 /* operations before those about records */
 
 /*
- * Folders of what is moved besides the records: the schedule in force, and when a run ended well.
+ * Folders of what is moved besides the records: the schedule in force, when a run ended well, and
+ * whether people were told that runs do not.
  */
-static const enum path_folder rest_folders[] = {PATH_SCHEDULES, PATH_SEEN};
+static const enum path_folder rest_folders[] = {PATH_SCHEDULES, PATH_SEEN, PATH_TROUBLES};
 #define RESTS (sizeof(rest_folders) / sizeof(rest_folders[0]))
 
 struct moved {

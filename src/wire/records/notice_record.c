@@ -43,6 +43,9 @@ static const struct key notice_keys[] = {
 		 "not a short string of printable ASCII characters"),
 	INT_KEY(notice_record, attempt, KEY_ALWAYS, 0, INT64_MAX, "not a number from 0 on"),
 	INT_KEY(notice_record, exit_status, KEY_ALWAYS, -1, 255, "not a status", .none = -1),
+	INT_KEY(notice_record, failed, KEY_OPTIONAL, 0, INT32_MAX, NOT_NUMBER),
+	INT_KEY(notice_record, since, KEY_OPTIONAL, 0, TIME_MAX_MS, NOT_TIME),
+	BOOL_KEY(notice_record, first, KEY_OPTIONAL),
 	UTF8_KEY(notice_record, text, KEY_ALWAYS, "not a string of at most 400 bytes of UTF-8"),
 	TEXT_KEY(notice_record, why, KEY_ALWAYS, is_host, NOT_WHY),
 	UTF8_KEY(notice_record, detail, KEY_ALWAYS, NOT_TEXT),
@@ -74,6 +77,36 @@ static void pack_number(struct pack *p, const char *key, bool there, int64_t num
 		pack_kv_nil(p, key);
 }
 
+/* Whether another attempt follows; nil for what is not about one. */
+static void pack_final(struct pack *p, enum notice_event event)
+{
+	pack_str(p, "final");
+	if (event == NOTICE_FAILED || event == NOTICE_LOST || event == NOTICE_MISSED ||
+	    event == NOTICE_DEAD)
+		pack_bool(p, true);
+	else if (event == NOTICE_RETRYING)
+		pack_bool(p, false);
+	else
+		pack_nil(p);
+}
+
+/* The part of the event that is about a row of failures. */
+static void pack_row(struct pack *p, const struct notice_record *r)
+{
+	char since[CLOCK_TEXT_SIZE] = "";
+	bool counts = r->event == NOTICE_RECOVERED || r->failed > 0;
+
+	if (r->since > 0)
+		clock_format(r->since, since);
+	pack_number(p, "failed", counts, r->failed);
+	pack_text(p, "since", since);
+	pack_str(p, "first");
+	if (r->event != NOTICE_RECOVERED && r->failed > 0)
+		pack_bool(p, r->first);
+	else
+		pack_nil(p);
+}
+
 void notice_pack(struct pack *p, const struct notice_record *r)
 {
 	char time[CLOCK_TEXT_SIZE];
@@ -98,4 +131,6 @@ void notice_pack(struct pack *p, const struct notice_record *r)
 	pack_text(p, "text", r->text);
 	pack_text(p, "why", r->why);
 	pack_text(p, "detail", r->detail);
+	pack_final(p, r->event);
+	pack_row(p, r);
 }

@@ -16,7 +16,7 @@
 
 #define RECORD_NOTICE_MAX 4096 /* bytes */
 #define NOTICE_TICK_MAX	  32
-#define NOTICE_FIELDS	  14 /* fields of the map that notice_pack() makes */
+#define NOTICE_FIELDS	  18 /* fields of the map that notice_pack() makes */
 
 struct notice_record {
 	enum notice_event event;
@@ -30,6 +30,13 @@ struct notice_record {
 	bool led;			/* for `leader`: the task is known to have had one before */
 	int64_t attempt;		/* 0: none */
 	int64_t exit_status;		/* -1: none */
+	/*
+	 * The ticks or jobs that `failed`, `lost`, `missed` or `dead` is about, 0: it counts for
+	 * none; or that came before `recovered`.
+	 */
+	int64_t failed;
+	int64_t since; /* when the first of those was, ms since the epoch; 0: not known */
+	bool first;    /* the one before it was good, or there was none */
 	char text[NOTICE_TEXT_MAX + 1]; /* the message for people */
 	/* Why something was missed or did not end well, as in a run's record; "": not told. */
 	char why[RECORD_WHY_MAX + 1], detail[RECORD_DETAIL_MAX + 1];

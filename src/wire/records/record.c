@@ -61,6 +61,7 @@ static const struct key run_keys[] = {
 	INT_KEY(run_record, token, KEY_REQUIRED, 1, INT64_MAX, NOT_POSITIVE),
 	INT_KEY(run_record, attempt, KEY_REQUIRED, 1, INT32_MAX, NOT_POSITIVE),
 	INT_KEY(run_record, failures, KEY_OPTIONAL, 0, INT32_MAX, NOT_NUMBER, .none = -1),
+	BOOL_KEY(run_record, retrying, KEY_OPTIONAL),
 	TIME_KEY(run_record, started_at, KEY_REQUIRED),
 	UTF8_KEY(run_record, node, KEY_OPTIONAL, NOT_NODE),
 	TEXT_KEY(run_record, run, KEY_OPTIONAL, name_is_id, NOT_ID),

@@ -41,8 +41,9 @@ struct run_record {
 	char run[NAME_ID_MAX + 1];	/* uuid of the claim, in case its answer is lost; "" */
 	int64_t session;		/* session of the sidecar; 0: not in the record */
 	int64_t token;
-	int64_t attempt;	    /* 1, 2, … */
-	int64_t failures;	    /* attempts before it that failed; -1: not in the record */
+	int64_t attempt;  /* 1, 2, … */
+	int64_t failures; /* attempts before it that failed; -1: not in the record */
+	bool retrying; /* people were told that another attempt follows; so they are if none does */
 	int64_t started_at;	    /* ms since the epoch */
 	int64_t ended_at;	    /* 0: not yet */
 	int64_t exit_status;	    /* -1: none yet */

@@ -220,7 +220,8 @@ void rolling_deed_send(struct rolling_deed *d, bool last)
 	op->last = last;
 	op->sent |= last;
 	op->pending++;
-	notices_multi(op->rolling->registry, d->ops, d->n, &d->event, d->has_event, on_done, op);
+	notices_multi(op->rolling->registry, d->ops, d->n, d->has_event ? &d->event : NULL, on_done,
+		      op);
 	for (size_t i = 0; i < d->n_data; i++)
 		buffer_done(&d->data[i]);
 	free(d->ops);
