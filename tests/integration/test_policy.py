@@ -159,7 +159,7 @@ def test_only_the_pinned_version_leads(trio, zk, zkleader, check):
 
 def test_all_drained_is_exit_4(trio, zk, zkleader, check):
     for sidecar in trio.values():
-        assert zkleader(sidecar, "drain").code == 0
+        assert zkleader(sidecar, "drain", "--force").code == 0
     wait_until(lambda: zk.leaders() == {}, what="nobody leads anything")
     for sidecar in trio.values():
         assert check(sidecar) == 4

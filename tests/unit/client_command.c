@@ -649,7 +649,7 @@ Test(order, says_what_was_done)
 	expect(run(answer, 80, true, ARGV("pause", "t", "--for", "0s")), 3, "",
 	       "zkleader: --for: no time at all\n");
 	expect(run(answer, 80, true, ARGV("pin", "t")), 3, "",
-	       "zkleader: an argument is missing: usage: zkleader pin TASK VERSION\n");
+	       "zkleader: an argument is missing: usage: zkleader pin TASK... VERSION\n");
 	expect(run(answer, 80, true, ARGV("resume", "t", "--for", "1h")), 3, "",
 	       "zkleader: unknown option --for: zkleader resume -h lists them\n");
 }
@@ -737,7 +737,13 @@ Test(order, sends_what_was_said)
 		{{"pause", "t"}, "[\"t\"]"},
 		{{"pause", "t", "-r", ""}, "[\"t\",{\"reason\":\"\"}]"},
 		{{"unresign", "t"}, "[\"t\"]"},
-		{{"unresign", "t", "h2"}, "[\"t\",{\"node\":\"h2\"}]"},
+		{{"unresign", "t", "h2"}, "[[\"t\",\"h2\"]]"},
+		{{"pause", "a", "b*", "-r", "x"}, "[[\"a\",\"b*\"],{\"reason\":\"x\"}]"},
+		{{"resume", "b*"}, "[[\"b*\"]]"},
+		{{"pause", "t", "--dry-run"}, "[[\"t\"],{\"dry_run\":true}]"},
+		{{"unpin", "t", "--dry-run"}, "[[\"t\"],{\"dry_run\":true}]"},
+		{{"pin", "a", "b", "1"}, "[[\"a\",\"b\"],\"1\"]"},
+		{{"drain", "--force"}, "[{\"force\":true}]"},
 		{{"pin", "t", "1"}, "[\"t\",\"1\"]"},
 		{{"pin", "--force", "t", "1"}, "[\"t\",\"1\",{\"force\":true}]"},
 	};

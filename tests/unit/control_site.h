@@ -124,7 +124,8 @@ static inline void control_is_up(void)
 }
 
 /*
- * Packs values: s a text, b a bool, i an int64_t, 0 to 9 the header of a map with so many pairs.
+ * Packs values: s a text, b a bool, i an int64_t, 0 to 9 the header of a map with so many pairs, ( the
+ * header of an array, whose length is an int64_t.
  */
 static inline void pack_values(struct pack *p, const char *format, va_list args)
 {
@@ -135,6 +136,8 @@ static inline void pack_values(struct pack *p, const char *format, va_list args)
 			pack_int(p, va_arg(args, int64_t));
 		else if (*format == 'b')
 			pack_bool(p, va_arg(args, int));
+		else if (*format == '(')
+			pack_array(p, (size_t)va_arg(args, int64_t));
 		else
 			pack_map(p, (size_t)(*format - '0'));
 	}

@@ -38,7 +38,7 @@ static void begins(struct peer *c, size_t kind)
 	case 16: request(c, "reload", 0, ""); break;
 	case 17: request(c, "next", 0, ""); break;
 	case 18: request(c, "pause", 1, "s", "report"); break;
-	case 19: request(c, "drain", 1, "1ss", "reason", "a new disk"); break;
+	case 19: request(c, "drain", 1, "1sb", "force", true); break;
 	case 20: request(c, "unpin", 1, "s", "report"); break;
 	case 21: request(c, "forget", 1, "s", "b"); break;
 	}

@@ -65,6 +65,11 @@ bool name_is_election(const char *text, size_t len)
 	return name_is_task(text, len) || name_partition_parse(text, len, NULL, NULL);
 }
 
+bool name_is_glob(const char *word)
+{
+	return strpbrk(word, "*?[") != NULL;
+}
+
 bool name_is_id(const char *text, size_t len)
 {
 	return is_word(text, len, NAME_ID_MAX, "-");

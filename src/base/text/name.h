@@ -22,6 +22,8 @@ bool name_partition_parse(const char *text, size_t len, size_t *ret_task_len,
 			  unsigned *ret_partition);
 /* The name of a task, or of a partition: of something that is led. */
 bool name_is_election(const char *text, size_t len);
+/* Whether the word is a glob, as no name is. */
+bool name_is_glob(const char *word);
 bool name_is_id(const char *text, size_t len);
 bool name_is_version(const char *text, size_t len);
 bool name_is_host(const char *text, size_t len);

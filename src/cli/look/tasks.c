@@ -4,6 +4,7 @@
 
 #include "api/json.h"
 #include "base/mem.h"
+#include "base/text/name.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "cli/ui/decision.h"
@@ -300,7 +301,7 @@ static int check_names(struct context *c, struct selection *s)
 	int code = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!selection_is_glob(c->args[i]))
+		if (!name_is_glob(c->args[i]))
 			plain[n_plain++] = c->args[i];
 	s->names = c->args;
 	s->n_names = n;

@@ -9,11 +9,6 @@
 #include "base/mem.h"
 #include "base/text/names.h"
 
-bool selection_is_glob(const char *word)
-{
-	return strpbrk(word, "*?[") != NULL;
-}
-
 int selection_parse_order(const char *word, enum selection_order *ret_order)
 {
 	static const char *const words[] = {[SELECTION_NAME] = "name",

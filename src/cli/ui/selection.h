@@ -19,8 +19,6 @@ struct selection {
 	enum selection_order order;
 };
 
-/* Whether a word is a glob, and not the name of one task. */
-bool selection_is_glob(const char *word);
 /* Parse an order, and check a state. 0, or -EINVAL: there is no such order, or state. */
 int selection_parse_order(const char *word, enum selection_order *ret_order);
 int selection_check_state(const char *state);

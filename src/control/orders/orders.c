@@ -12,54 +12,44 @@
 #include "control/ask/options.h"
 #include "control/ask/subject.h"
 #include "control/ask/user.h"
+#include "control/orders/order_last.h"
+#include "control/orders/order_parts.h"
 #include "control/orders/order_texts.h"
 #include "core/fleet/identity.h"
 #include "node/fleet/policy.h"
 #include "node/node.h"
 
-/* A method. put: false if it revokes a decision; names: parameters before the options. */
-static const struct word {
-	const char *word;
-	enum policy_kind kind;
-	bool put;
-	size_t names;
-} words[] = {
+static const struct order_word words[] = {
 	{"drain", POLICY_DRAIN, true, 0},   {"undrain", POLICY_DRAIN, false, 0},
 	{"pause", POLICY_PAUSE, true, 1},   {"resume", POLICY_PAUSE, false, 1},
 	{"resign", POLICY_RESIGN, true, 1}, {"unresign", POLICY_RESIGN, false, 1},
 	{"pin", POLICY_PIN, true, 2},	    {"unpin", POLICY_PIN, false, 1},
 };
 
-struct order {
-	struct ask ask;
-	const struct word *word;
-	pid_t pid;
-	struct policy_record record;
-	struct subject subject; /* empty if the order revokes a known decision */
-	/* The order has a record for each of these names; NULL: it has one record. */
-	char (*partitions)[NAME_ELECTION_MAX + 1];
-	size_t n_partitions;
-	size_t pending, done; /* records outstanding, and records done */
-	bool failed, full, unknown;
-};
-
 /* --- answering ------------------------------------------------------------ */
 
-static void answer(struct order *o, bool done)
+/* Whether the order is about one name alone, and not about partitions of it. */
+static bool is_single(const struct order *o)
+{
+	return o->n_parts == 1 && strcmp(o->parts[0].task, o->record.task) == 0;
+}
+
+static void answer(struct order *o)
 {
 	const struct node *s = o->ask.methods->node;
 	const struct policy_record *r = &o->record;
 	char text[EXPLAIN_TEXT_MAX] = "";
 	struct pack *p = ask_result(&o->ask);
+	size_t done = order_done_parts(o);
 
-	if (o->partitions)
-		order_say_partitions(s, r, o->word->kind, o->word->put, o->done, text);
-	else if (done)
+	if (!is_single(o))
+		order_say_partitions(s, r, o->word->kind, o->word->put, done, text);
+	else if (done > 0)
 		order_say_done(s, r, o->word->kind, o->word->put, text);
 	else
 		order_say_nothing(s, r, o->word->kind, text);
 	pack_map(p, 4);
-	pack_kv_bool(p, "done", done);
+	pack_kv_bool(p, "done", done > 0);
 	pack_kv_str(p, "message", text);
 	pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
 	nodes_pack(p, s, "name", r->node);
@@ -68,51 +58,66 @@ static void answer(struct order *o, bool done)
 
 static void order_done(struct ask *a)
 {
-	free(((struct order *)a)->partitions);
+	free(((struct order *)a)->parts);
+	free(((struct order *)a)->chunks);
+}
+
+static void fail(struct order *o)
+{
+	bool unknown = false, full = false;
+
+	for (size_t i = 0; i < o->n_chunks; i++) {
+		unknown |= o->chunks[i].result == POLICY_UNKNOWN;
+		full |= o->chunks[i].result == POLICY_FULL;
+	}
+	const char *why = unknown ? "the connection to ZooKeeper went: it may or may not have been "
+				    "done"
+				  : store_refused_why(full ? STORE_FULL : STORE_FAILED);
+	if (o->several)
+		order_fail_list(o, why);
+	else
+		ask_fail(&o->ask, RPC_CANNOT_TELL, why);
 }
 
 static void on_decided(void *arg, enum policy_result result)
 {
-	struct order *o = arg;
+	struct order_chunk *c = arg;
+	struct order *o = c->order;
 
-	o->done += result == POLICY_DONE;
-	o->unknown |= result == POLICY_UNKNOWN;
-	o->failed |= result == POLICY_FAILED || result == POLICY_FULL;
-	o->full |= result == POLICY_FULL;
-	if (o->pending > 0 && --o->pending > 0)
+	c->result = result;
+	if (--o->pending > 0)
 		return;
-	if (o->unknown)
-		ask_fail(&o->ask, RPC_CANNOT_TELL,
-			 "the connection to ZooKeeper went: it may or may not have been done");
-	else if (o->failed)
-		ask_fail(&o->ask, RPC_CANNOT_TELL,
-			 store_refused_why(o->full ? STORE_FULL : STORE_FAILED));
+	for (size_t i = 0; i < o->n_chunks; i++) {
+		if (o->chunks[i].result != POLICY_DONE && o->chunks[i].result != POLICY_NOTHING) {
+			fail(o);
+			return;
+		}
+	}
+	if (o->several)
+		order_answer_list(o);
 	else
-		answer(o, o->done > 0);
+		answer(o);
 }
 
 /* --- doing it ------------------------------------------------------------- */
 
-static void decide(struct order *o, const struct policy_record *record)
+/* The answer to the last transaction ends and frees the order, which may be within the last call. */
+static void decide(struct order *o)
 {
 	struct policy *policy = &o->ask.methods->node->policy;
+	size_t n = (o->n_parts + POLICY_PARTS_MAX - 1) / POLICY_PARTS_MAX;
 
-	if (o->word->put)
-		policy_put(policy, record, on_decided, o);
-	else
-		policy_remove(policy, record, on_decided, o);
-}
-
-/* The order makes a record for each name. The answer to the last one ends and frees the order. */
-static void decide_each(struct order *o)
-{
-	struct policy_record record = o->record;
-	size_t n = o->n_partitions;
-
-	o->pending = n;
+	o->chunks = mem_calloc(n, sizeof(*o->chunks));
+	o->n_chunks = o->pending = n;
 	for (size_t i = 0; i < n; i++) {
-		memcpy(record.task, o->partitions[i], sizeof(record.task));
-		decide(o, &record);
+		size_t first = i * POLICY_PARTS_MAX, left = o->n_parts - first;
+		o->chunks[i] = (struct order_chunk){
+			o, first, left < POLICY_PARTS_MAX ? left : POLICY_PARTS_MAX, POLICY_FAILED};
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct order_chunk *c = &o->chunks[i];
+		policy_change_all(policy, &o->record, o->word->put, o->parts + c->first, c->n,
+				  on_decided, c);
 	}
 }
 
@@ -126,16 +131,16 @@ static void on_user(struct ask *a)
 		  LOG_STR("by", o->record.by), LOG_INT("pid", o->pid),
 		  LOG_STR("reason", o->record.reason[0] ? o->record.reason : NULL));
 	if (!session_is_up(&s->session))
-		on_decided(o, POLICY_UNKNOWN);
-	else if (o->partitions)
-		decide_each(o);
+		ask_fail(&o->ask, RPC_CANNOT_TELL, SESSION_NONE);
+	else if (o->dry_run)
+		order_answer_list(o);
 	else
-		decide(o, &o->record);
+		decide(o);
 }
 
 struct options {
 	int64_t for_ms; /* 0: no end */
-	bool force;
+	bool force, dry_run;
 	char reason[POLICY_TEXT_MAX + 1];
 	struct reader_text node; /* empty: none */
 };
@@ -150,6 +155,7 @@ static const struct key keys[] = {
 	OPTION_INT(options, for_ms, "for_ms", 0, DURATION_MAX_MS, "not a time from 1 ms on"),
 	OPTION("node", read_node, "not the name of a node"),
 	OPTION_BOOL(options, force, "force"),
+	OPTION_BOOL(options, dry_run, "dry_run"),
 };
 
 /* Whether another node could lead the task. */
@@ -174,56 +180,19 @@ static bool may_resign(const struct node *s, const struct task *t)
  */
 static bool take_subject(struct call *call, struct order *o)
 {
-	const struct policy *policy = &call->m->node->policy;
 	struct reader params = call->params;
 	struct reader_text name;
 
-	if (!o->word->put && reader_str(&params, &name) == 0 && name.len <= NAME_ELECTION_MAX) {
-		for (size_t i = 0; i < policy->n; i++) {
-			const struct policy_record *known = &policy->items[i]->record;
-			if (policy->items[i]->kind != o->word->kind ||
-			    !reader_text_is(name, known->task))
-				continue;
-			memcpy(o->record.task, known->task, sizeof(o->record.task));
-			call->params = params;
-			return true;
-		}
+	if (!o->word->put && reader_str(&params, &name) == 0 &&
+	    order_is_decided(call->m->node, o, name)) {
+		call->params = params;
+		return reader_text_copy(name, o->record.task, sizeof(o->record.task)) == 0;
 	}
 	if (!subject_take(call, &o->subject))
 		return false;
 	snprintf(o->record.task, sizeof(o->record.task), "%s", subject_name(&o->subject));
-	return true;
-}
-
-static void add_partition(struct order *o, const char *name)
-{
-	o->partitions = mem_resize(o->partitions, o->n_partitions + 1, sizeof(*o->partitions));
-	snprintf(o->partitions[o->n_partitions++], sizeof(*o->partitions), "%s", name);
-}
-
-/*
- * Revoking a decision about a task also revokes those about its partitions: adds the names of all.
- */
-static void take_decided(const struct node *n, struct order *o)
-{
-	size_t len = strlen(o->record.task);
-
-	for (size_t i = 0; i < n->policy.n; i++) {
-		const struct policy_item *item = n->policy.items[i];
-		const char *task = item->record.task;
-
-		if (item->kind != o->word->kind || strncmp(task, o->record.task, len) != 0 ||
-		    (task[len] != '\0' && task[len] != ':') ||
-		    (o->word->kind == POLICY_RESIGN &&
-		     strcmp(item->record.node, o->record.node) != 0))
-			continue;
-		add_partition(o, task);
-	}
-	if (o->n_partitions != 1 || strcmp(o->partitions[0], o->record.task) != 0)
-		return;
-	free(o->partitions);
-	o->partitions = NULL; /* only the named decision */
-	o->n_partitions = 0;
+	return o->word->kind != POLICY_RESIGN || !o->word->put ||
+	       order_take_led(call, o, &o->subject);
 }
 
 /*
@@ -231,29 +200,27 @@ static void take_decided(const struct node *n, struct order *o)
  * error answer. A task with partitions is resigned from as a whole: else the draft would give this
  * node other partitions in place of those given up.
  */
-static bool take_led(struct call *call, struct order *o)
+bool order_take_led(struct call *call, struct order *o, const struct subject *s)
 {
-	size_t n, led = 0;
+	size_t n;
 	bool may = false;
 	char why[EXPLAIN_TEXT_MAX] = "";
-	struct task *const *tasks = subject_tasks(&o->subject, &n);
+	struct task *const *tasks = subject_tasks(s, &n);
 
-	for (size_t i = 0; i < n; i++)
-		led += election_leads(&tasks[i]->election);
-	for (size_t i = 0; i < n && led > 0; i++) {
+	if (!order_is_led(s)) {
+		order_say_not_led(s->task, subject_name(s), why);
+		return call_fail(call, RPC_NOT_LEADER, why);
+	}
+	for (size_t i = 0; i < n; i++) {
 		if (!may_resign(call->m->node, tasks[i]))
 			continue;
 		may = true;
-		if (!o->subject.task)
-			add_partition(o, tasks[i]->name);
+		order_add_part(o, tasks[i]->name);
 	}
-	if (led == 0) {
-		order_say_not_led(o->subject.task, subject_name(&o->subject), why);
-		call_fail(call, RPC_NOT_LEADER, why);
-	} else if (!may) {
-		call_refuse(call, "no other worker could lead it");
-	}
-	return may;
+	if (may)
+		return true;
+	explain_say(why, "no other worker could lead %s", o->several ? subject_name(s) : "it");
+	return call_refuse(call, why);
 }
 
 static const char *take_version(struct call *call, struct policy_record *record)
@@ -286,14 +253,35 @@ static bool take_node(const struct node *s, enum policy_kind kind, bool put,
 	return true;
 }
 
-/* Takes the parameters behind the task. False: why says what is wrong. */
-static bool take_rest(struct call *call, struct order *o, char why[EXPLAIN_TEXT_MAX])
+/* A pin to a version that none has, which needs the option force. */
+static bool lacks_version(const struct node *n, const struct order *o, char why[EXPLAIN_TEXT_MAX])
+{
+	for (size_t i = 0; i < o->n_parts; i++) {
+		const char *name = o->parts[i].task;
+		struct subject s;
+		size_t n_tasks = 0;
+
+		if (!subject_find(&n->leaders, name, strlen(name), &s))
+			continue;
+		/* A worker that lists one partition lists them all. */
+		struct task *const *tasks = subject_tasks(&s, &n_tasks);
+		if (n_tasks > 0 && order_say_no_version(n, tasks[0], name, o->record.version, why))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Takes the parameters behind the task; node is of the list of names, empty: none. False: why says
+ * what is wrong.
+ */
+static bool take_rest(struct call *call, struct order *o, struct reader_text node,
+		      char why[EXPLAIN_TEXT_MAX])
 {
 	enum policy_kind kind = o->word->kind;
 	struct options options = {.for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0};
 	bool pins = kind == POLICY_PIN && o->word->put;
 	const char *wrong = pins ? take_version(call, &o->record) : NULL;
-	size_t n;
 
 	if (!wrong && call->n_params > o->word->names)
 		wrong = options_read(&call->params, OPTIONS(keys), &options);
@@ -303,30 +291,37 @@ static bool take_rest(struct call *call, struct order *o, char why[EXPLAIN_TEXT_
 	}
 	memcpy(o->record.reason, options.reason, sizeof(options.reason));
 	o->record.until = options.for_ms > 0 ? o->record.since + options.for_ms : 0;
+	if (node.len > 0)
+		options.node = node;
 	if (!take_node(call->m->node, kind, o->word->put, options.node, &o->record, why))
 		return false;
-	if (!pins || options.force)
-		return true;
-	/* A worker that lists one partition lists them all. */
-	struct task *const *tasks = subject_tasks(&o->subject, &n);
-	return n == 0 || !order_say_no_version(call->m->node, tasks[0], subject_name(&o->subject),
-					       o->record.version, why);
+	o->dry_run = options.dry_run;
+	if (o->dry_run && o->word->names == 0) {
+		explain_say(why, "dry_run: not of an order about a node");
+		return false;
+	}
+	if (o->n_parts == 0)
+		order_add_part(o, o->record.task);
+	if (!o->word->put && o->word->names > 0)
+		order_add_decided(call->m->node, o);
+	if (kind == POLICY_DRAIN && o->word->put && !options.force)
+		return !order_say_last(call->m->node, &o->record, why);
+	return !pins || options.force || !lacks_version(call->m->node, o, why);
 }
 
-/* Takes the parameters [TASK,] [VERSION,] [OPTIONS]. False after an error answer. */
+/* Takes the parameters [TASK or an array of names,] [VERSION,] [OPTIONS]. */
 static bool take(struct call *call, struct order *o)
 {
 	char why[EXPLAIN_TEXT_MAX] = "";
+	struct reader_text node = {NULL, 0};
+	enum reader_type type;
 
-	if (o->word->names > 0 && !take_subject(call, o))
-		return false;
-	if (o->word->kind == POLICY_RESIGN && o->word->put && !take_led(call, o))
-		return false;
-	if (!take_rest(call, o, why))
-		return call_refuse(call, why);
-	if (!o->word->put && o->word->names > 0)
-		take_decided(call->m->node, o);
-	return true;
+	o->several = o->word->names > 0 && reader_peek(&call->params, &type) == 0 &&
+		     type == READER_ARRAY;
+	if (o->several ? !order_take_list(call, o, &node)
+		       : o->word->names > 0 && !take_subject(call, o))
+		return false; /* after an error answer */
+	return take_rest(call, o, node, why) || call_refuse(call, why);
 }
 
 void order_give(struct call *call)
@@ -334,7 +329,7 @@ void order_give(struct call *call)
 	static const struct ask_kind kind = {
 		.size = sizeof(struct order), .asks = true, .done = order_done};
 	const struct node *n = call->m->node;
-	const struct word *word = words;
+	const struct order_word *word = words;
 	struct order *o;
 
 	if (!call_has_policy(call))

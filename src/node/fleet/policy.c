@@ -1,4 +1,4 @@
-#include "node/fleet/policy.h"
+#include "node/fleet/policy_parts.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -9,18 +9,12 @@
 #include "base/clock.h"
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "node/session/id.h"
 #include "node/tree/paths.h"
-
-#define REPLACED_MAX 16 /* older records about the same thing: usually one at most */
-#define TRIES	     5	/* tries of a change that others came before */
-
-static void run_changes(struct policy *p);
 
 /* --- what is known -------------------------------------------------------- */
 
-static int compare_subjects(const struct policy_item *a, enum policy_kind kind, const char *task,
-			    const char *node)
+int policy_compare(const struct policy_item *a, enum policy_kind kind, const char *task,
+		   const char *node)
 {
 	if (a->kind != kind)
 		return a->kind < kind ? -1 : 1;
@@ -31,22 +25,21 @@ static int compare_subjects(const struct policy_item *a, enum policy_kind kind, 
 /* Puts the later one of two decisions about the same thing first. */
 static int compare_items(const struct policy_item *x, const struct policy_item *y)
 {
-	int order = compare_subjects(x, y->kind, y->record.task, y->record.node);
+	int order = policy_compare(x, y->kind, y->record.task, y->record.node);
 
 	if (order == 0 && x->record.since != y->record.since)
 		order = x->record.since > y->record.since ? -1 : 1;
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/* The first item that is not before this subject. */
-static size_t place_of(const struct policy *p, enum policy_kind kind, const char *task,
-		       const char *node)
+size_t policy_place(const struct policy *p, enum policy_kind kind, const char *task,
+		    const char *node)
 {
 	size_t low = 0, high = p->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (compare_subjects(p->items[middle], kind, task, node) < 0)
+		if (policy_compare(p->items[middle], kind, task, node) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -57,7 +50,7 @@ static size_t place_of(const struct policy *p, enum policy_kind kind, const char
 size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char *task,
 		      size_t *ret_first)
 {
-	size_t first = place_of(p, kind, task, ""), end = first;
+	size_t first = policy_place(p, kind, task, ""), end = first;
 
 	while (end < p->n && p->items[end]->kind == kind &&
 	       strcmp(p->items[end]->record.task, task) == 0)
@@ -87,14 +80,13 @@ static void insert_item(struct policy *p, struct policy_item *item)
 const struct policy_item *policy_find_own(const struct policy *p, enum policy_kind kind,
 					  const char *task, const char *node)
 {
-	size_t at = place_of(p, kind, task, node);
+	size_t at = policy_place(p, kind, task, node);
 
-	if (at == p->n || compare_subjects(p->items[at], kind, task, node) != 0)
+	if (at == p->n || policy_compare(p->items[at], kind, task, node) != 0)
 		return NULL;
 	return p->items[at];
 }
 
-/* ended_by is NULL if it is not known, or the decision has ended by itself. */
 static void log_item(const char *what, const struct policy_item *item, const char *ended_by)
 {
 	const struct policy_record *r = &item->record;
@@ -139,7 +131,7 @@ static void add_item(struct policy *p, const char *name, const struct policy_rec
 		p->handlers.told(p->handlers.arg, item, false);
 }
 
-static void forget_item(struct policy *p, const char *name, const char *ended_by)
+void policy_forget_item(struct policy *p, const char *name, const char *ended_by)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct policy_item *item = p->items[i];
@@ -181,7 +173,7 @@ static void on_record(void *arg, const char *name, const struct store_reply *rep
 
 static void on_gone(void *arg, const char *name)
 {
-	forget_item(arg, name, NULL);
+	policy_forget_item(arg, name, NULL);
 }
 
 static void on_changed(void *arg)
@@ -190,7 +182,7 @@ static void on_changed(void *arg)
 
 	policy_end_due(p);
 	p->handlers.changed(p->handlers.arg);
-	run_changes(p);
+	policy_run_changes(p);
 }
 
 static void on_due(void *arg)
@@ -205,56 +197,18 @@ static void on_missing(void *arg)
 	registry_make_parents(p->registry);
 }
 
-/* --- deciding ------------------------------------------------------------- */
-
-struct policy_change {
-	struct policy *policy;
-	struct policy_record record;
-	enum policy_kind kind;
-	bool put;
-	char name[NAME_ID_MAX + 1];		      /* name of the new record */
-	char replaced[REPLACED_MAX][NAME_ID_MAX + 1]; /* older records that are deleted with it */
-	size_t n_replaced;
-	int tries;
-	uint64_t due; /* folder.lists at which what is known is as new as the order */
-	struct policy_change *next;
-	policy_fn fn;
-	void *arg;
-};
-
-static void end_change(struct policy_change *c, enum policy_result result)
-{
-	c->fn(c->arg, result);
-	free(c);
-}
-
-/* Our own change is known at once, so its requester finds it done. */
-static void apply_change(struct policy_change *c)
-{
-	struct policy *p = c->policy;
-
-	for (size_t i = 0; i < c->n_replaced; i++) {
-		forget_item(p, c->replaced[i], c->record.by);
-		folder_remove(&p->folder, c->replaced[i]);
-	}
-	if (c->put && p->n < POLICY_ITEMS_MAX) {
-		forget_item(p, c->name, NULL); /* if the list was quicker than the reply */
-		add_item(p, c->name, &c->record, true, 0);
-		folder_add(&p->folder, c->name);
-	}
-	folder_touch(&p->folder);
-}
+/* --- changes of this node ------------------------------------------------ */
 
 void policy_gone(struct policy *p, const char *name)
 {
-	forget_item(p, name, NULL);
+	policy_forget_item(p, name, NULL);
 	folder_remove(&p->folder, name);
 	folder_touch(&p->folder);
 }
 
 void policy_made(struct policy *p, const char *name, const struct policy_record *record)
 {
-	forget_item(p, name, NULL); /* if the list was quicker than the reply */
+	policy_forget_item(p, name, NULL); /* if the list was quicker than the reply */
 	if (p->n < POLICY_ITEMS_MAX) {
 		add_item(p, name, record, true, 0);
 		folder_add(&p->folder, name);
@@ -277,154 +231,6 @@ bool policy_is_read(const struct policy *p, uint64_t due)
 	return p->folder.ready && due <= p->folder.lists && folder_settled(&p->folder);
 }
 
-static void queue_change(struct policy_change *c)
-{
-	struct policy *p = c->policy;
-
-	c->next = p->changes;
-	p->changes = c;
-	c->due = policy_refresh(p);
-}
-
-static void on_change_reply(void *arg, const struct store_reply *reply)
-{
-	struct policy_change *c = arg;
-
-	switch (reply->code) {
-	case STORE_OK:
-		apply_change(c);
-		end_change(c, POLICY_DONE);
-		return;
-	case STORE_NO_NODE:
-		/* Our folder is missing, or a concurrent change has won. */
-		if (c->tries++ >= TRIES)
-			break;
-		if (reply->failed_op == 0 && c->put)
-			registry_make_parents(c->policy->registry);
-		queue_change(c);
-		return;
-	case STORE_UNKNOWN:
-	case STORE_ABANDONED: end_change(c, POLICY_UNKNOWN); return;
-	case STORE_NODE_EXISTS:
-	case STORE_BAD_VERSION:
-	case STORE_NO_AUTH:
-	case STORE_FULL:
-	case STORE_FAILED: break;
-	}
-	log_error("decision refused by the server", LOG_STR("kind", c->record.kind),
-		  LOG_STR("why", reply->text));
-	end_change(c, reply->code == STORE_FULL ? POLICY_FULL : POLICY_FAILED);
-}
-
-static void find_replaced(struct policy_change *c)
-{
-	const struct policy *p = c->policy;
-	const struct policy_record *r = &c->record;
-
-	c->n_replaced = 0;
-	for (size_t i = place_of(p, c->kind, r->task, r->node);
-	     i < p->n && c->n_replaced < REPLACED_MAX &&
-	     compare_subjects(p->items[i], c->kind, r->task, r->node) == 0;
-	     i++)
-		if (!p->items[i]->record.rolling[0] &&
-		    policy_is_about(p, p->items[i], r->node, r->machine))
-			memcpy(c->replaced[c->n_replaced++], p->items[i]->name,
-			       sizeof(c->replaced[0]));
-}
-
-static void send_change(struct policy_change *c)
-{
-	struct policy *p = c->policy;
-	char paths[REPLACED_MAX + 1][STORE_PATH_MAX];
-	struct store_op ops[REPLACED_MAX + 1 + POLICY_END_OPS];
-	struct policy_end pause_end;
-	struct buffer data;
-	size_t n = 0;
-
-	find_replaced(c);
-	if (!c->put && c->n_replaced == 0) {
-		end_change(c, POLICY_NOTHING);
-		return;
-	}
-	buffer_init(&data, RECORD_POLICY_MAX);
-	if (c->put) {
-		int error = record_pack_policy(&data, &c->record);
-		assert(error == 0); /* the record's texts are bounded */
-		(void)error;
-		path_of(p->registry->settings, PATH_POLICY, c->name, paths[n]);
-		ops[n] = (struct store_op){.type = STORE_OP_CREATE,
-					   .path = paths[n],
-					   .data = data.data,
-					   .len = data.len};
-		n++;
-	}
-	for (size_t i = 0; i < c->n_replaced; i++, n++) {
-		path_of(p->registry->settings, PATH_POLICY, c->replaced[i], paths[n]);
-		ops[n] =
-			(struct store_op){.type = STORE_OP_DELETE, .path = paths[n], .version = -1};
-	}
-	if (!c->put && c->kind == POLICY_PAUSE)
-		n += policy_end_ops(p, c->record.task, host_wall_ms(p->session->host), &pause_end,
-				    ops + n);
-	store_multi(p->session->store, ops, n, on_change_reply, c);
-	buffer_done(&data);
-}
-
-static void run_changes(struct policy *p)
-{
-	struct policy_change *c = p->changes, *next;
-
-	p->changes = NULL;
-	for (; c; c = next) {
-		next = c->next;
-		if (policy_is_read(p, c->due)) {
-			send_change(c);
-			continue;
-		}
-		c->next = p->changes;
-		p->changes = c;
-		p->folder.dirty = true; /* makes the next list call again */
-	}
-}
-
-static void drop_changes(struct policy *p)
-{
-	struct policy_change *c = p->changes, *next;
-
-	p->changes = NULL;
-	for (; c; c = next) {
-		next = c->next;
-		end_change(c, POLICY_UNKNOWN);
-	}
-}
-
-static void begin_change(struct policy *p, const struct policy_record *record, bool put,
-			 policy_fn fn, void *arg)
-{
-	struct policy_change *c = mem_calloc(1, sizeof(*c));
-
-	id_new(p->session->host, c->name);
-	c->policy = p;
-	c->record = *record;
-	bool known = policy_kind_parse(record->kind, strlen(record->kind), &c->kind);
-	assert(known);
-	(void)known;
-	c->put = put;
-	c->fn = fn;
-	c->arg = arg;
-	queue_change(c);
-}
-
-void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg)
-{
-	begin_change(p, record, true, fn, arg);
-}
-
-void policy_remove(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg)
-{
-	begin_change(p, record, false, fn, arg);
-}
-
 /* --- from outside --------------------------------------------------------- */
 
 void policy_up(struct policy *p)
@@ -435,7 +241,7 @@ void policy_up(struct policy *p)
 void policy_cut(struct policy *p)
 {
 	folder_cut(&p->folder);
-	drop_changes(p);
+	policy_drop_changes(p);
 }
 
 void policy_expired(struct policy *p)
@@ -475,7 +281,7 @@ void policy_init(struct policy *p, struct session *session, struct registry *reg
 void policy_done(struct policy *p)
 {
 	host_timer_done(&p->due);
-	drop_changes(p);
+	policy_drop_changes(p);
 	for (size_t i = 0; i < p->n; i++)
 		free(p->items[i]);
 	free(p->items);

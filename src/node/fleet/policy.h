@@ -132,4 +132,17 @@ bool policy_has(const struct policy *p, const char *name);
  */
 void policy_remove(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
 
+/* One of several tasks that an order is about. */
+#define POLICY_PARTS_MAX 50 /* of one transaction */
+struct policy_part {
+	char task[NAME_ELECTION_MAX + 1];
+	bool done; /* it was decided, or there was something to take back */
+};
+/*
+ * Puts the record (put), or takes decisions back, for each of these tasks in one transaction. The
+ * parts have to stay until fn is called; POLICY_NOTHING: none of them had anything to take back.
+ */
+void policy_change_all(struct policy *p, const struct policy_record *record, bool put,
+		       struct policy_part *parts, size_t n, policy_fn fn, void *arg);
+
 #endif
