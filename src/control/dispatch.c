@@ -92,7 +92,7 @@ static const struct {
 	{"forget", recipe_forget, RECIPE_USERS, 1, 1, "the name of a node"},
 	{"wait", recipe_wait, RECIPE_USERS, 1, 1,
 	 "a map: workers, and may have task, version and timeout_ms"},
-	{"rolling", recipe_rolling, RECIPE_USERS, 2, 2, "a group, and a map of what to do"},
+	{"rolling", recipe_rolling, RECIPE_USERS, 0, 2, "a group, and a map of what to do"},
 	{"barrier", recipe_barrier, RECIPE_USERS, 2, 2,
 	 "a name and a map: id, 16 hexadecimal digits, and count, from 1 to 1000; it may have "
 	 "timeout_ms and command"},

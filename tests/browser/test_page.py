@@ -76,7 +76,7 @@ def test_axe_core_finds_nothing(page, scheme):
     only, _, browser = page
     browser.scheme(scheme)
     only.call("pause", "cleanup", {"reason": "for now"})
-    only.call("drain", {"reason": "a new kernel"})
+    only.call("drain", {"reason": "a new kernel", "force": True})
     wait_until(lambda: "a new kernel" in browser.text() and "for now" in browser.text(), what="both are shown")
     assert browser.findings() == []
     browser.open(page[1], "/task/cleanup")

@@ -101,3 +101,20 @@ def test_a_drain_of_the_last_candidate_needs_force(fleet, zk, zkleader):
     assert done.code == 0
     wait_until(lambda: zk.leaders() == {}, what="nobody leads")
     assert zkleader(one, "drain").code == 0, "what has none already does not count"
+
+
+def test_the_state_of_all_rolling_restarts_without_their_names(fleet, zk, zkleader):
+    one, two = fleet.sidecar("one", version="1", tasks=["report"]), fleet.sidecar("two", version="1", tasks=["report"])
+    wait_until(lambda: all(len(s.call("workers")) == 2 for s in (one, two)), what="both see both")
+    none = zkleader(one, "rolling", "--status")
+    assert none.code == 0 and none.out == "there has been no rolling restart of any group\n"
+    assert json.loads(zkleader(one, "--json", "rolling", "--status").out) == []
+    assert zkleader(one, "rolling", "web", "--soak", "0s", "--", "true").code == 0
+    assert zkleader(one, "rolling", "app", "--soak", "0s", "--", "false").code == 1
+    said = zkleader(two, "rolling", "--status")
+    assert said.code == 0, said
+    app, web = said.out.split("\n\n")
+    assert app.startswith("app: 1 of 1 slots taken, 0 waiting\nhalted by ") and web == "web: 0 of 1 slots taken, 0 waiting\n"
+    groups = json.loads(zkleader(two, "--json", "rolling", "--status").out)
+    assert [g["group"] for g in groups] == ["app", "web"] and groups[0]["halted"]["why"]
+    assert zkleader(two, "rolling", "--resume").code == 3

@@ -272,7 +272,7 @@ def test_a_bare_hostname_is_good_where_it_has_one_sidecar(fleet, zk, zkleader):
     one = fleet.sidecar("one", tasks=[TASK])
     zk.wait_for_leader(TASK, one)
     hostname = one.status()["hostname"]
-    done = zkleader(one, "drain", hostname)
+    done = zkleader(one, "drain", "--force", hostname)
     assert done.code == 0 and done.out.startswith(f"{hostname} is drained by ")
     wait_until(lambda: leader_of(zk) is None, what="nobody leads")
     # With a second one it is not clear which is meant.

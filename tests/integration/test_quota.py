@@ -91,7 +91,7 @@ def test_a_lock_that_is_held_stays_so_and_who_waits_gets_it(own_server, fleet, f
 def test_decisions(own_server, fleet, zkleader, quota):
     one = fleet.sidecar("one", tasks=["t"])
     full = quota("policy")
-    for words in (["pause", "t"], ["drain"]):
+    for words in (["pause", "t"], ["drain", "--force"]):
         refused = zkleader(one, *words)
         assert is_told(refused), (words, refused)
     full.set(1000)

@@ -679,7 +679,7 @@ def test_a_job_that_runs_when_its_task_is_paused_comes_to_its_end(fleet, zk, job
 def test_a_node_that_is_drained_runs_nothing(fleet, zk, jobs, program):
     [a] = start(fleet, zk, "a")
     job = jobs(TASK)
-    assert program("zkleader", "-s", a.socket, "drain").code == 0
+    assert program("zkleader", "-s", a.socket, "drain", "--force").code == 0
     wait_until(lambda: zk.leader(TASK) == (None, None), what="nobody leads it any more")
     assert job.run(a, "--wait", "500ms").wait() == (4, "", "")
     # If another leads, the task is that one's.

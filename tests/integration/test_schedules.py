@@ -311,7 +311,7 @@ def test_a_trigger_that_nobody_runs_in_time_expires(site, folder, zk, program):
     task = scheduled("report", writes(folder), schedule="@yearly", catch_up_window="15s")
     a = site("a", task)
     wait_until(lambda: a.leads("report"), what="it is led")
-    assert tool(program, a, "drain").code == 0
+    assert tool(program, a, "drain", "--force").code == 0
     wait_until(lambda: not a.leads("report"), what="nobody leads")
     tick = a.call("trigger", "report")["tick"]
     holds_for(lambda: not lines(folder), 18, "nobody leads, and nothing is run")

@@ -52,7 +52,7 @@ def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, jobs):
     zk.wait_for_leader(TASK, two)
     two.call("undrain", {})
     holds_for(lambda: drained(two) == {one.id}, 1, "it stays so")
-    wait_until(lambda: two.call("drain", {}), what="the other as well")
+    wait_until(lambda: two.call("drain", {"force": True}), what="the other as well")
     wait_until(lambda: drained(one) == {one.id, two.id}, what="both are drained")
     one.call("undrain", {})
     wait_until(lambda: drained(two) == {two.id}, what="the other alone is drained")

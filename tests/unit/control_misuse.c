@@ -23,7 +23,8 @@ Test(misuse, methods_say_how_many_parameters_they_take)
 	refuses("check takes", "check", 4, "si0i", "report", N(0), N(1));
 	refuses("lock takes a name and a map", "lock", 1, "s", "l");
 	refuses("index takes no parameters", "index", 1, "s", "x");
-	refuses("pin takes a task, or an array of names and globs, a version", "pin", 1, "s", "report");
+	refuses("pin takes a task, or an array of names and globs, a version", "pin", 1, "s",
+		"report");
 	refuses("drain takes a map", "drain", 2, "s0", "here");
 	refuses("finish takes the number of a run", "finish", 1, "i", N(1));
 	refuses("job_begin takes the id of a job", "job_begin", 0, "");

@@ -10,7 +10,7 @@ TestSuite(waits, .init = control_is_up);
 
 #define ID    "0123456789abcdef"
 #define LOCK  ID ID
-#define KINDS 22
+#define KINDS 23
 
 /* A request of each kind that waits. */
 static void begins(struct peer *c, size_t kind)
@@ -41,6 +41,7 @@ static void begins(struct peer *c, size_t kind)
 	case 19: request(c, "drain", 1, "1sb", "force", true); break;
 	case 20: request(c, "unpin", 1, "s", "report"); break;
 	case 21: request(c, "forget", 1, "s", "b"); break;
+	case 22: request(c, "rolling", 0, ""); break;
 	}
 }
 

@@ -278,6 +278,50 @@ Test(policy, taking_back_deletes_what_was_decided_about_the_same)
 	cr_expect_str_eq(news, "pause, no pause");
 }
 
+/* What an order is about is one transaction: all of it is done, or nothing. */
+Test(policy, an_order_about_several_is_one_transaction)
+{
+	struct policy_record r = record_of(POLICY_PAUSE, "", "");
+	struct policy_part parts[] = {{"backup", false}, {"report", false}};
+
+	read_empty();
+	policy_change_all(&policy, &r, true, parts, 2, on_said, NULL);
+	asks("check workers/me", ok());
+	asks("list! policy", names("p1", NULL));
+	asks("get policy/p1", packed(record_of(POLICY_PAUSE, "report", "")));
+	asks("create policy/new, create policy/new, delete policy/p1", failed_at(STORE_FULL, 1));
+	says(POLICY_FULL);
+	cr_expect_eq(policy.n, 1);
+	cr_expect_not(parts[0].done || parts[1].done);
+
+	pass(1000);
+	policy_change_all(&policy, &r, true, parts, 2, on_said, NULL);
+	asks("check workers/me", ok());
+	pass(FOLDER_LIST_EVERY_MS);
+	asks("list! policy", names("p1", NULL));
+	asks("create policy/new, create policy/new, delete policy/p1", ok());
+	says(POLICY_DONE);
+	cr_expect_eq(policy.n, 2);
+	cr_expect_not_null(policy_find(&policy, POLICY_PAUSE, "backup", ""));
+	cr_expect(parts[0].done && parts[1].done);
+}
+
+Test(policy, of_several_those_are_done_that_had_something_to_take_back)
+{
+	struct policy_record r = record_of(POLICY_PAUSE, "", "");
+	struct policy_part parts[] = {{"backup", false}, {"report", false}};
+
+	read_empty();
+	policy_change_all(&policy, &r, false, parts, 2, on_said, NULL);
+	asks("check workers/me", ok());
+	asks("list! policy", names("p1", NULL));
+	asks("get policy/p1", packed(record_of(POLICY_PAUSE, "report", "")));
+	asks("delete policy/p1, create policy/new", ok());
+	says(POLICY_DONE);
+	cr_expect_eq(policy.n, 0);
+	cr_expect(parts[1].done && !parts[0].done);
+}
+
 Test(policy, an_order_that_somebody_was_quicker_than_is_tried_again_on_a_new_list)
 {
 	struct policy_record r = record_of(POLICY_PAUSE, "report", "");

@@ -27,7 +27,8 @@ static const struct option_spec options[] = {
 	{310, "soak", "D", "healthy for so long before the next; default 30s"},
 	{311, "timeout", "D", "no longer for a slot than D"},
 	{312, "finish", NULL, "go on after a reboot, for a boot unit"},
-	{313, "status", NULL, "who has a slot, who waits, what has halted it"},
+	{313, "status", NULL,
+	 "who has a slot, who waits, what has halted it;\nwithout GROUP of all groups"},
 	{314, "release", "NODE", "free the slot of NODE, and end its drain"},
 	{315, "resume", NULL, "end the halt, and free the slot where CMD failed"},
 	{0, NULL, NULL, NULL},
@@ -52,6 +53,8 @@ static int take_form(const struct context *c, bool *ret_runs)
 	*ret_runs = others == 0;
 	if (others > 1)
 		return misuse(c, "--finish, --status, --release and --resume do not go together");
+	if (c->n_args == 0 && c->values[OPTION_STATUS])
+		return 0;
 	if (c->n_before != 1)
 		return misuse(c, "usage: zkleader rolling GROUP [OPTIONS] -- CMD [ARG…]");
 	if (others == 1 && c->n_args > 1)
@@ -75,8 +78,8 @@ static int take_options(const struct context *c, struct rolling_steps *s)
 	*s = (struct rolling_steps){.max_unavailable = 1,
 				    .soak_ms = SOAK_MS,
 				    .timeout_ms = ROLLING_FOREVER,
-				    .group = c->args[0]};
-	if (!name_is_task(s->group, strlen(s->group)))
+				    .group = c->n_args > 0 ? c->args[0] : NULL};
+	if (s->group && !name_is_task(s->group, strlen(s->group)))
 		return misuse(c, "that is no name: up to 100 letters, digits, dots, hyphens and "
 				 "underscores, a letter or digit first");
 	if (max) {
@@ -93,20 +96,59 @@ static int take_options(const struct context *c, struct rolling_steps *s)
 	return e < 0 ? misuse(c, why) : 0;
 }
 
-static int show(struct rolling_steps *s)
+/* Asks for the state of the group: 0, or an exit code after a line on the error stream. */
+static int look(struct rolling_steps *s, json_t **ret_group)
 {
 	const struct rolling_step step = {
 		.order = "status", .timeout_ms = ROLLING_FOREVER, .exit_status = -1};
 	json_auto_t *answer = NULL;
 	int code = rolling_step(s, &step, &answer);
 
+	if (code == 0)
+		*ret_group = json_incref(json_object_get(answer, "group"));
+	return code;
+}
+
+static int show(struct rolling_steps *s)
+{
+	json_auto_t *group = NULL;
+	int code = look(s, &group);
+
 	if (code != 0)
 		return code;
-	const json_t *group = json_object_get(answer, "group");
 	if (s->c->output.json)
 		output_json(&s->c->output, group);
 	else
 		rolling_show(&s->c->output, group);
+	return ZKLEADER_OK;
+}
+
+/* All groups, in the order of their names. */
+static int show_all(struct rolling_steps *s)
+{
+	json_auto_t *names = NULL, *groups = json_array();
+	const struct output *o = &s->c->output;
+	int code = ask(s->c, "rolling", JSON_ARRAY, &names);
+
+	for (size_t i = 0; code == 0 && i < json_array_size(names); i++) {
+		json_t *group = NULL;
+
+		s->group = json_string_value(json_array_get(names, i));
+		code = s->group ? look(s, &group) : ZKLEADER_CANNOT_TELL;
+		if (code == 0)
+			json_array_append_new(groups, group);
+	}
+	if (code != 0)
+		return code;
+	if (o->json)
+		output_json(o, groups);
+	else if (json_array_size(groups) == 0)
+		output_line(o, COLOR_NONE, "there has been no rolling restart of any group");
+	for (size_t i = 0; !o->json && i < json_array_size(groups); i++) {
+		if (i > 0)
+			output_line(o, COLOR_NONE, "%s", "");
+		rolling_show(o, json_array_get(groups, i));
+	}
 	return ZKLEADER_OK;
 }
 
@@ -147,7 +189,7 @@ static int run(struct context *c)
 		return ZKLEADER_MISUSE;
 	s.c = c;
 	if (c->values[OPTION_STATUS])
-		return show(&s);
+		return s.group ? show(&s) : show_all(&s);
 	if (c->values[OPTION_RELEASE])
 		return order(&s, "release", c->values[OPTION_RELEASE]);
 	if (c->values[OPTION_RESUME])
@@ -170,7 +212,7 @@ const struct command command_rolling = {
 		"Only root, the sidecar's own user, its socket-group and recipe-users may.\n",
 	.exits = "CMD's; 1 halted, or no slot in time; 2 no sidecar or no answer; 3 others use\n"
 		 "another K, or misuse",
-	.min_args = 1,
+	.min_args = 0,
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,
 	.run = run,

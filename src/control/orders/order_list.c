@@ -208,7 +208,7 @@ bool order_take_list(struct call *call, struct order *o, struct reader_text *ret
 		}
 	}
 	sort_parts(o);
-	/* One task and a node, as before there were lists. */
+	/* A task and a node alone are answered as an order about one task. */
 	o->several = globs || o->n_parts != 1 || ret_node->len == 0;
 	if (!o->several)
 		memcpy(o->record.task, o->parts[0].task, sizeof(o->record.task));
@@ -322,7 +322,7 @@ void order_fail_list(struct order *o, const char *why)
 	char text[EXPLAIN_TEXT_MAX] = "";
 	size_t done;
 
-	/* What had nothing to take back needs nothing. */
+	/* Parts that had nothing to take back count as done. */
 	for (size_t i = 0; i < o->n_chunks; i++) {
 		const struct order_chunk *c = &o->chunks[i];
 		for (size_t k = 0; k < c->n; k++)

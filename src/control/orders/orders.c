@@ -101,7 +101,7 @@ static void on_decided(void *arg, enum policy_result result)
 
 /* --- doing it ------------------------------------------------------------- */
 
-/* The answer to the last transaction ends and frees the order, which may be within the last call. */
+/* The answer to the last transaction ends the order. */
 static void decide(struct order *o)
 {
 	struct policy *policy = &o->ask.methods->node->policy;

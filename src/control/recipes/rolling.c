@@ -225,11 +225,41 @@ static bool is_whole(const struct rolling_request *q)
 	return true;
 }
 
+static void on_groups(void *arg, char *const *names, size_t n)
+{
+	struct ask *a = arg;
+	struct pack *p;
+
+	if (!names) {
+		ask_fail(a, RPC_CANNOT_TELL, SESSION_NONE);
+		return;
+	}
+	p = ask_result(a);
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++)
+		pack_str(p, names[i]);
+	ask_end(a);
+}
+
+static void answer_groups(struct call *call)
+{
+	static const struct ask_kind list = {.size = sizeof(struct ask), .asks = true};
+
+	if (call_has_session(call))
+		rolling_groups(&call->m->node->recipes.rolling, on_groups, ask_new(call, &list));
+}
+
 void recipe_rolling(struct call *call)
 {
-	struct rolling_call *r = ask_new(call, &kind);
-	struct rolling_request *q = &r->request;
+	struct rolling_call *r;
+	struct rolling_request *q;
 
+	if (call->n_params == 0) {
+		answer_groups(call);
+		return;
+	}
+	r = ask_new(call, &kind);
+	q = &r->request;
 	q->max_unavailable = 1;
 	q->wait_ms = q->exit_status = -1;
 	if (!recipes_take_name(call, q->group) || !options_take(call, OPTIONS(keys), r)) {

@@ -132,7 +132,7 @@ bool policy_has(const struct policy *p, const char *name);
  */
 void policy_remove(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
 
-/* One of several tasks that an order is about. */
+/* A task of several that an order is about. */
 #define POLICY_PARTS_MAX 50 /* of one transaction */
 struct policy_part {
 	char task[NAME_ELECTION_MAX + 1];

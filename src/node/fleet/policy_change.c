@@ -16,7 +16,7 @@
 #define REPLACED_MAX 16 /* older records about the same thing: usually one at most */
 #define TRIES	     5	/* tries of a change that others came before */
 
-/* One of the decisions of a change, and the older records that are deleted with it. */
+/* A decision of a change, and the older records that are deleted with it. */
 struct policy_deed {
 	char task[NAME_ELECTION_MAX + 1];
 	char name[NAME_ID_MAX + 1]; /* name of the new record */
@@ -129,7 +129,7 @@ static void find_replaced(struct policy_change *c, struct policy_deed *d)
 			       sizeof(d->replaced[0]));
 }
 
-/* What the operations of a change point to, and the operations. */
+/* The operations of a change, and all that they point to. */
 struct sending {
 	struct buffer data;
 	char (*paths)[STORE_PATH_MAX];
@@ -146,7 +146,7 @@ static void add_op(struct sending *to, const struct policy *p, enum store_op_typ
 	to->n++;
 }
 
-/* The data of records stand one behind the other in a buffer that does not move. */
+/* Records stand one behind the other in a buffer that does not move. */
 static void add_deed(struct sending *to, struct policy_change *c, const struct policy_deed *d)
 {
 	struct policy *p = c->policy;

@@ -1,4 +1,4 @@
-/* What the files of policy.h share. */
+/* Functions that the files of policy.h share. */
 #ifndef ZKLEADER_NODE_FLEET_POLICY_PARTS_H
 #define ZKLEADER_NODE_FLEET_POLICY_PARTS_H
 

@@ -160,6 +160,12 @@ struct rolling_op *rolling_ask(struct rolling *r, const struct rolling_request *
  * frees a slot that it gets nevertheless; a step is not retried.
  */
 void rolling_cancel(struct rolling_op *op);
+/*
+ * Reads the names of all groups that there has been a rolling restart of, sorted. fn is called
+ * once; names NULL: it is not known.
+ */
+typedef void (*rolling_groups_fn)(void *arg, char *const *names, size_t n);
+void rolling_groups(struct rolling *r, rolling_groups_fn fn, void *arg);
 /* Whether that drain seems to have no slot: only RELEASE ends it. */
 bool rolling_is_stray(const struct rolling *r, const char *drain);
 /* Whether this node is ready: a confirmed session, registered, no check of its health fails. */

@@ -4,6 +4,7 @@
 
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "base/text/names.h"
 #include "node/recipes/rolling/rolling_op.h"
 #include "node/tree/paths.h"
 
@@ -292,4 +293,33 @@ void rolling_look(struct rolling_op *op)
 	store_get(s->store, group, false, on_group, read_new(op, 0));
 	store_children(s->store, slots, false, on_slots, read_new(op, 0));
 	store_children(s->store, waiting, false, on_waiting, read_new(op, 0));
+}
+
+/* --- the groups ----------------------------------------------------------- */
+
+struct groups_read {
+	rolling_groups_fn fn;
+	void *arg;
+};
+
+static void on_groups(void *arg, const struct store_reply *reply)
+{
+	struct groups_read *l = arg;
+	bool known = reply->code == STORE_OK || reply->code == STORE_NO_NODE;
+	size_t n = reply->code == STORE_OK ? reply->n_names : 0;
+	char **sorted = names_sorted(reply->names, n);
+
+	l->fn(l->arg, known ? sorted : NULL, n);
+	free(sorted);
+	free(l);
+}
+
+void rolling_groups(struct rolling *r, rolling_groups_fn fn, void *arg)
+{
+	struct groups_read *l = mem_alloc(sizeof(*l));
+	char path[STORE_PATH_MAX];
+
+	*l = (struct groups_read){fn, arg};
+	path_of(r->registry->settings, PATH_ROLLING, NULL, path);
+	store_children(r->session->store, path, false, on_groups, l);
 }
