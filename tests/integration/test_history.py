@@ -205,3 +205,19 @@ def test_requests_for_the_history_that_wait_are_limited(stalled):
         kind, msgid, error, _ = client.read()
         assert (kind, msgid, error["code"]) == (1, 0, 3) and "too many" in error["message"]
         assert client.is_closed()
+
+
+def test_says_where_older_runs_are_not_kept(fleet, zk, program):
+    one = fleet.sidecar("one", tasks=['task "cut" { history = 2 }\n', 'task "whole" { history = 9 }\n'])
+    wait_until(lambda: len(zk.leaders()) == 2, what="both are led")
+    for i in range(4):
+        for task in ("cut", "whole"):
+            done = program("zkleader", "-s", one.socket, "run", "--tick", "1s", task, "--", "true")
+            assert done.code == 0, done
+        time.sleep(1.1)
+    kept = one.call("history", "cut")
+    said = program("zkleader", "-s", one.socket, "history", "cut")
+    assert said.out.endswith(f"\n\nolder runs are not kept (key history) of\n  cut since {kept[0]['tick']}\n"), said
+    assert "older runs" not in program("zkleader", "-s", one.socket, "history", "whole").out
+    both = program("zkleader", "-s", one.socket, "history")
+    assert both.out.endswith(f"\n\nolder runs are not kept (key history) of\n  cut since {kept[0]['tick']}\n"), both

@@ -1584,6 +1584,36 @@ Test(history, filters)
 	       "zkleader: --since \"soon\" is no duration such as 500ms, 10s or 5m\n");
 }
 
+#define KEPT(tick)                                                          \
+	"{\"tick\":\"2026-11-" tick                                         \
+	"Z\",\"state\":\"missed\",\"started_at\":\"2026-11-20T02:00:01Z\"," \
+	"\"ended_at\":\"2026-11-20T02:00:05Z\",\"attempt\":1,\"oldest_kept\":true}"
+
+Test(history, says_where_older_runs_are_not_kept)
+{
+	static const char cut[] =
+		"{\"history\":[" KEPT("20T02:00:00") "],\"tasks\":[{\"task\":\"b-9\"},"
+						     "{\"task\":\"b-10\"}]}";
+
+	expect(run(cut, 0, false, ARGV("history", "t")), 0,
+	       "TICK                 STATE  NODE START DURATION ATTEMPT EXIT TOKEN\n"
+	       "2026-11-20T02:00:00Z missed -    -            -       -    -     -\n"
+	       "\n"
+	       "older runs are not kept (key history) of\n"
+	       "  t since 2026-11-20T02:00:00Z\n",
+	       "");
+	expect(run(cut, 0, false, ARGV("history", "--failed")), 0,
+	       "no run matches\n"
+	       "\n"
+	       "older runs are not kept (key history) of\n"
+	       "  b-9  since 2026-11-20T02:00:00Z\n"
+	       "  b-10 since 2026-11-20T02:00:00Z\n",
+	       "");
+	/* NOW is a day later: what is asked for is all there. */
+	expect(run(cut, 0, false, ARGV("history", "t", "--since", "23h")), 0, "no run matches\n",
+	       "");
+}
+
 Test(history, json_of_several_tasks_names_them)
 {
 	struct outcome r = run(LEDGER, 0, false, ARGV("history", "--json", "--failed"));

@@ -128,6 +128,7 @@ Test(overdue, is_known_to_a_leader_that_comes_later)
 	asks("get seen/report", seen(since, true));
 	cr_expect_eq(t->overdue->told_ms, 0, "the ledger may know more");
 	asks("list runs/report", names(TICK, "no-tick", NULL));
+	asks("get runs/report", ok());
 	asks("get runs/report/" TICK, ran("failed", now() - 1000));
 	idle();
 	cr_expect(overdue_is(t));
@@ -141,6 +142,7 @@ Test(overdue, what_an_older_release_wrote_into_the_ledger_counts)
 
 	asks("get seen/report", seen(now() - ALERT_MS, false));
 	asks("list runs/report", names(TICK, NULL));
+	asks("get runs/report", ok());
 	asks("get runs/report/" TICK, ran("ok", ok_ms));
 	asks("check workers/me, check leaders/report, set seen/report v3", ok());
 	idle();
@@ -155,6 +157,7 @@ Test(overdue, a_run_that_ended_in_the_future_says_nothing)
 
 	asks("get seen/report", seen(since, false));
 	asks("list runs/report", names(TICK, NULL));
+	asks("get runs/report", ok());
 	asks("get runs/report/" TICK, ran("ok", now() + 1));
 	idle();
 	cr_expect(overdue_is(t));

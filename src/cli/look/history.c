@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text/duration.h"
 #include "base/text/names.h"
+#include "cli/look/history_kept.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "cli/ui/outcome.h"
@@ -64,6 +65,7 @@ struct row {
 struct rows {
 	struct row *list;
 	size_t n;
+	struct history_kept kept;
 };
 
 /* --- which ticks are missing ---------------------------------------------- */
@@ -216,6 +218,7 @@ static void add_task(struct rows *rows, const struct wanted *w, const char *task
 
 		if (!as_json)
 			add_missed(rows, w, task, last, ms, distance);
+		history_kept_note(&rows->kept, task, record, w->since_ms);
 		add_row(rows, w, task, json_incref(record), ms);
 		last = ms;
 	}
@@ -269,6 +272,7 @@ static void rows_done(struct rows *rows)
 	for (size_t i = 0; i < rows->n; i++)
 		json_decref(rows->list[i].record);
 	free(rows->list);
+	history_kept_done(&rows->kept);
 }
 
 /* --- the table ------------------------------------------------------------ */
@@ -344,7 +348,7 @@ static bool is_any(const struct rows *rows, const char *key)
 	return false;
 }
 
-static void print_rows(const struct context *c, const struct wanted *w, const struct rows *rows)
+static void print_rows(const struct context *c, const struct wanted *w, struct rows *rows)
 {
 	const struct output *o = &c->output;
 	struct shown shown = {w->named ? 0 : 1, is_any(rows, "by"), is_any(rows, "why")};
@@ -357,13 +361,16 @@ static void print_rows(const struct context *c, const struct wanted *w, const st
 		output_line(o, COLOR_NONE, "no runs are recorded");
 	else if (rows->n == 0)
 		output_line(o, COLOR_NONE, "no runs of %s are recorded", c->args[0]);
-	if (rows->n == 0)
+	if (rows->n == 0) {
+		history_kept_print(o, &rows->kept);
 		return;
+	}
 	t = table_new(o, told, last_columns(&shown, columns, told, sizeof(*columns)));
 	for (size_t i = 0; i < rows->n; i++)
 		print_row(t, o, &rows->list[i], &shown);
 	table_print(t);
 	table_free(t);
+	history_kept_print(o, &rows->kept);
 }
 
 static void print_json(const struct output *o, const struct rows *rows)
@@ -449,7 +456,7 @@ static int take_options(const struct context *c, struct wanted *w)
 static int run(struct context *c)
 {
 	json_auto_t *tasks = NULL;
-	struct rows rows = {NULL, 0};
+	struct rows rows = {NULL, 0, {NULL, 0}};
 	struct wanted wanted;
 	int code = take_options(c, &wanted);
 

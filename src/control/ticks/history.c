@@ -97,9 +97,12 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 	const struct source *s = entry->source;
 
 	history_pack_run(p, &h->ask.methods->node->registry, e->tick, &e->record, e->output,
-			 !h->named	   ? 0
-			 : s->is_partition ? 2
-					   : 1);
+			 (!h->named	    ? 0U
+			  : s->is_partition ? 2U
+					    : 1U) +
+				 e->cut);
+	if (e->cut)
+		pack_kv_bool(p, "oldest_kept", true);
 	if (!h->named)
 		return;
 	pack_kv_str(p, "task", s->name);

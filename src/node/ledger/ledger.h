@@ -96,6 +96,7 @@ struct ledger_entry {
 	char tick[TICK_NAME_SIZE];
 	struct run_record record;
 	char *output; /* of the record; valid as long as the entry; NULL: none */
+	bool cut;     /* the oldest one, and older ones have been pruned */
 };
 /* All records of a task, oldest first; ok false: they cannot be read, n is 0. */
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);

@@ -8,6 +8,7 @@
 #include "node/election/leaders.h"
 #include "node/ledger/ledger.h"
 #include "node/tree/paths.h"
+#include "node/tree/tick_folder.h"
 
 struct history {
 	struct leaders *leaders;
@@ -15,7 +16,7 @@ struct history {
 	ledger_history_fn fn;
 	void *arg;
 	size_t pending;
-	bool failed;
+	bool failed, cut;
 	struct ledger_entry *entries;
 	size_t n;
 };
@@ -37,6 +38,8 @@ static void history_answered(struct history *h)
 		return;
 	if (h->n > 0)
 		qsort(h->entries, h->n, sizeof(*h->entries), compare_entries);
+	if (h->n > 0)
+		h->entries[0].cut = h->cut;
 	h->fn(h->arg, !h->failed, h->entries, h->failed ? 0 : h->n);
 	for (size_t i = 0; i < h->n; i++)
 		free(h->entries[i].output);
@@ -79,6 +82,19 @@ static void on_history_record(void *arg, const struct store_reply *reply)
 	history_answered(h);
 }
 
+/* Pruning writes the oldest tick that it has left. */
+static void on_history_floor(void *arg, const struct store_reply *reply)
+{
+	struct history *h = arg;
+	char floor[TICK_NAME_SIZE] = "";
+
+	if (reply->code == STORE_OK)
+		tick_folder_floor(reply, floor);
+	h->cut = floor[0] != '\0';
+	h->failed |= reply->code != STORE_OK && reply->code != STORE_NO_NODE;
+	history_answered(h);
+}
+
 static void on_history_names(void *arg, const struct store_reply *reply)
 {
 	struct history *h = arg;
@@ -86,6 +102,11 @@ static void on_history_names(void *arg, const struct store_reply *reply)
 
 	h->failed = reply->code != STORE_OK && reply->code != STORE_NO_NODE;
 	h->entries = mem_calloc(reply->n_names + 1, sizeof(*h->entries));
+	if (reply->n_names > 0) {
+		h->pending++;
+		path_of_tick(h->leaders->session->settings, h->task, NULL, path);
+		store_get(h->leaders->session->store, path, false, on_history_floor, h);
+	}
 	for (size_t i = 0; i < reply->n_names; i++) {
 		if (!tick_is_name(reply->names[i]))
 			continue;
