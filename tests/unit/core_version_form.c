@@ -75,3 +75,28 @@ Test(version_form, each_but_the_plain_one_has_a_text)
 	for (enum version_form f = VERSION_PLAIN; f <= VERSION_EARLY; f++)
 		cr_expect_eq(version_form_text(f)[0] == '\0', f == VERSION_PLAIN, "%d", f);
 }
+
+Test(version_form, outlines_tell_what_looks_alike)
+{
+	static const char *const outlines[][2] = {
+		{"1.6.0", "N.N.N"},
+		{"10.60.0", "N.N.N"},
+		{"1.6.0-rc1", "N.N.N"},
+		{"1.6.0-2", "N.N.N"},
+		{"1.6.0+7", "N.N.N"},
+		{"1.60", "N.N"},
+		{"1,5,0", "N,N,N"},
+		{"20261128", "Y"},
+		{"2026-11-28", "Y-N-N"},
+		{"2026.11.28", "Y.N.N"},
+		{"v1.6", ""},
+		{"1.", "N"},
+		{"1.2.3.4.5.6.7.8.9.1.2.3.4.5.6.7.8.9", "N.N.N.N.N.N.N.N.N.N.N.N.N.N.N."},
+	};
+	char outline[VERSION_OUTLINE_MAX];
+
+	for (size_t i = 0; i < sizeof(outlines) / sizeof(outlines[0]); i++) {
+		version_outline(outlines[i][0], outline);
+		cr_expect_str_eq(outline, outlines[i][1], "%s: %s", outlines[i][0], outline);
+	}
+}

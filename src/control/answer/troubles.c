@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "control/answer/fleet_troubles.h"
 #include "control/ask/nodes.h"
 #include "core/fleet/identity.h"
 #include "node/election/partitions.h"
@@ -216,5 +217,6 @@ void troubles_find(const struct node *s, struct problems *problems)
 	find_rolling(s, problems);
 	find_unread_numbers(s, problems);
 	find_standing(s, problems);
+	fleet_troubles_find(s, problems);
 	queues_troubles(&s->queues, add_queue, problems);
 }

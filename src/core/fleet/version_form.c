@@ -99,6 +99,30 @@ static bool is_early(const char *version)
 	return false;
 }
 
+/* A number of four digits or more is taken for a year, or a date. */
+#define YEAR_DIGITS 4
+
+void version_outline(const char *version, char ret_outline[VERSION_OUTLINE_MAX])
+{
+	size_t n = 0;
+	bool dots = false;
+
+	for (const char *s = version; *s != '\0' && n + 2 < VERSION_OUTLINE_MAX; s++) {
+		size_t digits = strspn(s, "0123456789");
+
+		if (digits == 0)
+			break;
+		ret_outline[n++] = digits >= YEAR_DIGITS ? 'Y' : 'N';
+		s += digits;
+		/* A word behind it, as in -rc1, is no part of the form, nor is a number of builds. */
+		if (*s == '\0' || !is_digit(s[1]) || (dots && *s != '.'))
+			break;
+		dots |= *s == '.';
+		ret_outline[n++] = *s;
+	}
+	ret_outline[n] = '\0';
+}
+
 enum version_form version_form(const char *version)
 {
 	size_t len = strlen(version);

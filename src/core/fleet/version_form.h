@@ -20,4 +20,11 @@ enum version_form version_form(const char *version);
  */
 const char *version_form_text(enum version_form form);
 
+/*
+ * The form of its numbers, up to the first word: "N.N.N" for 1.6.0 and 1.6.0-rc1, "N.N" for 1.60,
+ * "N,N,N" for 1,6,0, "Y.N.N" for a date. Versions of one application usually share it.
+ */
+#define VERSION_OUTLINE_MAX 32
+void version_outline(const char *version, char ret_outline[VERSION_OUTLINE_MAX]);
+
 #endif

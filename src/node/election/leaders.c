@@ -136,6 +136,19 @@ static void set_owner(const struct task *t, struct election_event *event)
 	event->owner_unsure = !registry_settled(l->registry);
 }
 
+/*
+ * Whether nobody leads the task, as far as this node knows: its leader node is not there, or it has
+ * no candidate, and then nobody may look at that node.
+ */
+static bool is_unled(const struct task *t)
+{
+	const struct election *e = &t->election;
+
+	if (t->withdrawn || t->standing.paused || !e->up || !e->viewed)
+		return false;
+	return e->node.known ? !leaders_is_led(t) : e->view.best == 0 && !e->view.candidate;
+}
+
 void leaders_step(struct task *t, struct election_event *event)
 {
 	struct leaders *l = t->leaders;
@@ -155,6 +168,10 @@ void leaders_step(struct task *t, struct election_event *event)
 		l->handlers.changed(l->handlers.arg, t);
 	if (t->election.node.known)
 		inheritance_settled(t);
+	if (!is_unled(t))
+		t->unled_ms = 0;
+	else if (t->unled_ms == 0)
+		t->unled_ms = event->now.boot_ms;
 }
 
 void leaders_configure(struct task *t, bool is_new)

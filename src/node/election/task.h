@@ -56,6 +56,7 @@ struct task {
 	unsigned watchers;    /* subscribers to its leader */
 	unsigned holds;	      /* runs that keep the task here */
 	uint64_t leaderships; /* begun here */
+	int64_t unled_ms;     /* CLOCK_BOOTTIME: nobody leads it, and could, since; 0: not so */
 	/* leader_node.c */
 	struct task_leader leader;
 	/* transactions.c */

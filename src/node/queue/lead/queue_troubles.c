@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 #define GIVEN_UP_MS 3600000 /* a callback that was given up is shown for so long */
-#define BEGIN_MS    30000   /* a job that is assigned has begun by then */
+#define UNSERVED_MS 30000
+#define BEGIN_MS    30000 /* a job that is assigned has begun by then */
 
 /* Whether the job should have begun. */
 static bool is_late(const struct work *w, int64_t now)
@@ -87,12 +88,29 @@ static bool find_given_up(const struct queue *queue, char text[QUEUE_TROUBLE_MAX
 	return true;
 }
 
+/* A worker that only restarts is no trouble. */
+static bool find_unserved(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
+{
+	const struct task *t = queue_task(queue);
+
+	if (queue->unserved_ms == 0 || (t && t->standing.paused) ||
+	    queues_now(queue->queues) < queue->unserved_ms + UNSERVED_MS)
+		return false;
+	snprintf(text, QUEUE_TROUBLE_MAX,
+		 "no healthy worker has served it for 30 s, so it takes nothing and no job of it "
+		 "is done: start a runner of its user on a node that has its file (systemctl "
+		 "enable --now zkleader-runner@USER), or undrain one");
+	return true;
+}
+
 void queues_troubles(const struct queues *q, queue_trouble_fn fn, void *arg)
 {
 	char text[QUEUE_TROUBLE_MAX];
 
 	for (size_t i = 0; i < q->n; i++) {
 		if (find_late(q->list[i], text))
+			fn(arg, q->list[i]->name, text);
+		if (find_unserved(q->list[i], text))
 			fn(arg, q->list[i]->name, text);
 		if (find_above(q->list[i], text))
 			fn(arg, q->list[i]->name, text);
