@@ -67,7 +67,7 @@ static const struct {
 	 "a task, or an array of names and globs, and a map of options"},
 	{"renew", run_request_renew, ANYBODY, 1, 1, "the number of a run"},
 	{"finish", run_request_finish, ANYBODY, 2, 2, "the number of a run and its exit_status"},
-	{"history", history_method, ANYBODY, 0, 1, "one task, or none"},
+	{"history", history_method, ANYBODY, 0, 2, "one task, or none"},
 	{"drain", order_give, CHANGERS, 0, 1, "a map of options"},
 	{"undrain", order_give, CHANGERS, 0, 1, "a map of options"},
 	{"pause", order_give, CHANGERS, 1, 2,

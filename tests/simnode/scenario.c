@@ -276,7 +276,8 @@ static void on_question(void *arg, uint64_t number)
 			oracle_ask(s, k);
 		crowd_check(s);
 		if (session_is_up(&s->node.session))
-			ledger_history(&s->node.leaders, task_settings[0].name, on_history, NULL);
+			ledger_history(&s->node.leaders, task_settings[0].name, NULL, on_history,
+				       NULL);
 		tables_look(s);
 		machine_wake(s->machine, 0);
 	}

@@ -46,9 +46,15 @@ static struct store_reply record_of(const char *state)
 	return holds(b->data, b->len, (struct store_stat){.version = 0});
 }
 
+static int64_t most;
+static const char *since = "";
+
 static void ask_for(void)
 {
-	ledger_history(&leaders, "report", on_history, NULL);
+	struct ledger_range range = {.most = most};
+
+	snprintf(range.since, sizeof(range.since), "%s", since);
+	ledger_history(&leaders, "report", &range, on_history, NULL);
 }
 
 Test(ledger_history, all_records_are_told_oldest_first)
@@ -56,13 +62,30 @@ Test(ledger_history, all_records_are_told_oldest_first)
 	ask_for();
 	asks("list runs/report", names(T2, "no tick", T3, T1, NULL));
 	asks("get runs/report", ok());
-	asks("get runs/report/" T2, record_of("failed"));
-	asks("get runs/report/" T3, record_of("running"));
-	cr_expect_eq(calls, 0);
 	asks("get runs/report/" T1, record_of("ok"));
+	asks("get runs/report/" T2, record_of("failed"));
+	cr_expect_eq(calls, 0);
+	asks("get runs/report/" T3, record_of("running"));
 	cr_expect_eq(calls, 1);
 	cr_expect(good);
 	cr_expect_str_eq(text, "01 ok; 02 failed; 03 running; ");
+}
+
+Test(ledger_history, only_the_newest_from_a_tick_on_are_read)
+{
+	since = T2;
+	ask_for();
+	asks("list runs/report", names(T3, "no tick", T1, T2, NULL));
+	asks("get runs/report/" T2, record_of("failed"));
+	asks("get runs/report/" T3, record_of("ok"));
+	cr_expect_str_eq(text, "02 failed; 03 ok; ");
+	text[0] = '\0';
+	most = 1;
+	ask_for();
+	asks("list runs/report", names(T3, "no tick", T1, T2, NULL));
+	asks("get runs/report/" T3, record_of("ok"));
+	cr_expect_str_eq(text, "03 ok; ");
+	cr_expect_eq(calls, 2);
 }
 
 Test(ledger_history, what_is_no_record_or_has_just_been_pruned_is_passed_over)

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "control/answer/answers.h"
+#include "control/ask/options.h"
 #include "control/ask/subject.h"
 #include "node/ledger/ledger.h"
 #include "node/node.h"
@@ -23,9 +24,16 @@ struct source {
 	bool outputs; /* the client may run the task, and so see its output */
 };
 
+/* The options of a request. */
+struct wanted {
+	struct ledger_range range; /* of each ledger */
+	bool no_outputs;
+};
+
 /* A request whose answer is outstanding. */
 struct history {
 	struct ask ask;
+	struct wanted wanted;
 	bool named; /* the request is about all partitions or tasks: each entry names its own */
 	bool failed;
 	struct source *sources;
@@ -202,8 +210,8 @@ static void read_some(struct history *h)
 
 		part->history = h;
 		part->source = &h->sources[h->asked++];
-		ledger_history(&h->ask.methods->node->leaders, part->source->name, on_history,
-			       part);
+		ledger_history(&h->ask.methods->node->leaders, part->source->name, &h->wanted.range,
+			       on_history, part);
 	}
 }
 
@@ -220,7 +228,7 @@ bool history_may_read(const struct peer *c, const struct task_settings *t)
 static void add_sources(struct history *h, const char *name, size_t len, size_t n,
 			const struct task_settings *settings)
 {
-	bool outputs = history_may_read(h->ask.client, settings);
+	bool outputs = !h->wanted.no_outputs && history_may_read(h->ask.client, settings);
 	size_t count = n > 0 ? n : 1;
 
 	h->sources = mem_resize(h->sources, h->n_ledgers + count, sizeof(*h->sources));
@@ -237,22 +245,23 @@ static void add_sources(struct history *h, const char *name, size_t len, size_t 
 }
 
 /* A new request; NULL after an error answer. */
-static struct history *begin(struct call *call, bool named)
+static struct history *begin(struct call *call, const struct wanted *wanted, bool named)
 {
 	struct history *h;
 
 	if (!call_has_session(call))
 		return NULL;
 	h = ask_new(call, &kind);
+	h->wanted = *wanted;
 	h->named = named;
 	return h;
 }
 
-static void answer_subject(struct call *call, const struct subject *s)
+static void answer_subject(struct call *call, const struct wanted *wanted, const struct subject *s)
 {
 	const char *name = subject_name(s);
 	size_t n = s->task ? 0 : s->listing->n;
-	struct history *h = begin(call, n > 0);
+	struct history *h = begin(call, wanted, n > 0);
 
 	if (!h)
 		return;
@@ -264,7 +273,8 @@ static void answer_subject(struct call *call, const struct subject *s)
  * Answers for any partition of a known task: the task may have had more partitions before. False:
  * the name is no such partition.
  */
-static bool answer_partition(struct call *call, struct reader_text name)
+static bool answer_partition(struct call *call, const struct wanted *wanted,
+			     struct reader_text name)
 {
 	const struct listing *l;
 	size_t len;
@@ -274,7 +284,7 @@ static bool answer_partition(struct call *call, struct reader_text name)
 	l = listings_find(&call->m->node->leaders, name.data, len);
 	if (!l)
 		return false;
-	struct history *h = begin(call, false);
+	struct history *h = begin(call, wanted, false);
 	if (!h)
 		return true;
 	add_sources(h, name.data, name.len, 0, &l->settings);
@@ -283,10 +293,10 @@ static bool answer_partition(struct call *call, struct reader_text name)
 }
 
 /* Tasks whose number of partitions is not known yet are left out. */
-static void answer_all(struct call *call)
+static void answer_all(struct call *call, const struct wanted *wanted)
 {
 	const struct leaders *l = &call->m->node->leaders;
-	struct history *h = begin(call, true);
+	struct history *h = begin(call, wanted, true);
 
 	if (!h)
 		return;
@@ -304,18 +314,47 @@ static void answer_all(struct call *call)
 		read_some(h);
 }
 
+static int read_since(struct reader *r, void *to)
+{
+	return options_read_tick(r, ((struct wanted *)to)->range.since);
+}
+
+/* Takes the map of options, the last parameter, if there is one. False after an error answer. */
+static bool take_options(struct call *call, struct wanted *ret)
+{
+	static const struct key keys[] = {
+		OPTION("since", read_since, OPTIONS_TICK),
+		OPTION_INT(wanted, range.most, "last", 1, ENTRIES_MAX, "a number from 1 to 40000"),
+		OPTION_BOOL(wanted, no_outputs, "no_outputs"),
+	};
+	struct reader last = call->params;
+	enum reader_type type = READER_NIL;
+	const char *wrong;
+
+	for (size_t i = 1; i < call->n_params; i++)
+		reader_skip(&last);
+	if (call->n_params == 0 || reader_peek(&last, &type) != 0 || type != READER_MAP)
+		return call->n_params < 2 || call_refuse(call, "history takes one task, or none");
+	call->n_params--;
+	wrong = options_read(&last, OPTIONS(keys), ret);
+	return !wrong || call_refuse(call, wrong);
+}
+
 void history_method(struct call *call)
 {
-	struct reader first = call->params;
 	struct subject s = {NULL, NULL};
+	struct wanted wanted = {.no_outputs = false};
+	struct reader first = call->params;
 	struct reader_text name;
 
+	if (!take_options(call, &wanted))
+		return;
 	if (call->n_params == 0)
-		answer_all(call);
-	else if (reader_str(&first, &name) == 0 && answer_partition(call, name))
+		answer_all(call, &wanted);
+	else if (reader_str(&first, &name) == 0 && answer_partition(call, &wanted, name))
 		return;
 	else if (subject_take(call, &s) && !s.task && s.listing->n == 0)
 		methods_refuse_whole(call, s.listing);
 	else if (s.task || s.listing)
-		answer_subject(call, &s);
+		answer_subject(call, &wanted, &s);
 }

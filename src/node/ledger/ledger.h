@@ -98,9 +98,15 @@ struct ledger_entry {
 	char *output; /* of the record; valid as long as the entry; NULL: none */
 	bool cut;     /* the oldest one, and older ones have been pruned */
 };
-/* All records of a task, oldest first; ok false: they cannot be read, n is 0. */
+/* The records that are read: of the ticks from `since` on the newest ones. */
+struct ledger_range {
+	char since[TICK_NAME_SIZE]; /* "": from the oldest on */
+	int64_t most;		    /* 0: all */
+};
+/* Records of a task, all if range is NULL, oldest first; ok false: they cannot be read, n is 0. */
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);
-void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg);
+void ledger_history(struct leaders *l, const char *task, const struct ledger_range *range,
+		    ledger_history_fn fn, void *arg);
 
 /* A record's state for answers: "lost" if it says running, and its session is gone. */
 const char *ledger_state(const struct registry *r, const char *state, int64_t session);

@@ -13,6 +13,7 @@
 struct history {
 	struct leaders *leaders;
 	char task[NAME_ELECTION_MAX + 1];
+	struct ledger_range range;
 	ledger_history_fn fn;
 	void *arg;
 	size_t pending;
@@ -95,37 +96,59 @@ static void on_history_floor(void *arg, const struct store_reply *reply)
 	history_answered(h);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void read_record(struct history *h, const char *tick)
+{
+	struct history_read *read = mem_calloc(1, sizeof(*read));
+	char path[STORE_PATH_MAX];
+
+	read->history = h;
+	memcpy(read->tick, tick, sizeof(read->tick));
+	path_of_tick(h->leaders->session->settings, h->task, tick, path);
+	h->pending++;
+	store_get(h->leaders->session->store, path, false, on_history_record, read);
+}
+
 static void on_history_names(void *arg, const struct store_reply *reply)
 {
 	struct history *h = arg;
+	mem_auto const char **ticks = mem_calloc(reply->n_names + 1, sizeof(*ticks));
 	char path[STORE_PATH_MAX];
+	size_t n = 0, listed = 0, first, most = (size_t)h->range.most;
 
 	h->failed = reply->code != STORE_OK && reply->code != STORE_NO_NODE;
-	h->entries = mem_calloc(reply->n_names + 1, sizeof(*h->entries));
-	if (reply->n_names > 0) {
+	for (size_t i = 0; i < reply->n_names; i++) {
+		listed += tick_is_name(reply->names[i]);
+		if (tick_is_name(reply->names[i]) && strcmp(reply->names[i], h->range.since) >= 0)
+			ticks[n++] = reply->names[i];
+	}
+	qsort(ticks, n, sizeof(*ticks), compare_names);
+	first = most > 0 && n > most ? n - most : 0;
+	h->entries = mem_calloc(n - first + 1, sizeof(*h->entries));
+	/* The oldest that is told is the oldest that is kept. */
+	if (n > 0 && listed == n - first) {
 		h->pending++;
 		path_of_tick(h->leaders->session->settings, h->task, NULL, path);
 		store_get(h->leaders->session->store, path, false, on_history_floor, h);
 	}
-	for (size_t i = 0; i < reply->n_names; i++) {
-		if (!tick_is_name(reply->names[i]))
-			continue;
-		struct history_read *read = mem_calloc(1, sizeof(*read));
-		read->history = h;
-		memcpy(read->tick, reply->names[i], sizeof(read->tick));
-		path_of_tick(h->leaders->session->settings, h->task, read->tick, path);
-		h->pending++;
-		store_get(h->leaders->session->store, path, false, on_history_record, read);
-	}
+	for (size_t i = first; i < n; i++)
+		read_record(h, ticks[i]);
 	history_answered(h);
 }
 
-void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg)
+void ledger_history(struct leaders *l, const char *task, const struct ledger_range *range,
+		    ledger_history_fn fn, void *arg)
 {
 	struct history *h = mem_calloc(1, sizeof(*h));
 	char path[STORE_PATH_MAX];
 
 	h->leaders = l;
+	if (range)
+		h->range = *range;
 	h->fn = fn;
 	h->arg = arg;
 	h->pending = 1;

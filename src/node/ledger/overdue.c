@@ -266,7 +266,7 @@ static void on_seen(void *arg, const struct store_reply *reply)
 	if (k->good && host_wall_ms(l->session->host) < k->seen.since + t->settings->alert_after_ms)
 		end(k);
 	else
-		ledger_history(l, k->task, on_history, k);
+		ledger_history(l, k->task, NULL, on_history, k);
 }
 
 static void look(struct overdues *o, struct task *t)
