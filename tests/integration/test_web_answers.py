@@ -38,6 +38,38 @@ def test_history_without_a_task_is_that_of_all(fleet, web, program):
     assert (error.code, error.message) == (3, "history takes one task, or none")
 
 
+def test_history_takes_a_time_and_a_number(fleet, program):
+    only = fleet.sidecar("only", tasks=[task_text("cleanup", tick="1s"), task_text("nightly", tick="1s")])
+    wait_until(lambda: only.status()["leads"] == 2, what="it leads all")
+    for task in ("cleanup", "cleanup", "cleanup", "nightly"):
+        before = only.call("history")
+        program("zkleader", "-s", only.socket, "run", task, "--", "sh", "-c", "echo written; sleep 1.1")
+        wait_until(lambda n=len(before): len(only.call("history")) == n + 1, what="one more ran")
+    found = only.call("history", "cleanup")
+    assert only.call("history", "cleanup", {"last": 2}) == found[1:]
+    assert only.call("history", "cleanup", {"since": found[1]["tick"]}) == found[1:]
+    assert only.call("history", "cleanup", {"since": found[1]["tick"], "last": 1}) == found[2:]
+    newest = only.call("history", {"last": 1, "no_outputs": True})
+    assert [r["task"] for r in newest] == ["cleanup", "nightly"] and all(r["output"] is None for r in newest)
+    for wrong in ({"last": 0}, {"since": "yesterday"}, {"no_outputs": 1}):
+        assert only.error_of("history", "cleanup", wrong).code == 3, wrong
+        assert only.error_of("history", wrong).code == 3, wrong
+
+
+def test_a_schedule_is_explained_in_words(fleet):
+    texts = [f'task "{name}" {{ schedule = "{when}" timezone = "Europe/Berlin" user = "root" command = {{"/bin/true"}} {more} }}\n'
+             for name, when, more in (("daily", "30 2 * * *", 'alert-after = "26h"'), ("split", "every 5m", "partitions = 2"))]
+    only = fleet.sidecar("only", tasks=[*texts, "plain"], ready=False)
+    wait_until(lambda: only.status()["session"]["state"] == "connected", what="it is connected")
+    found = only.call("explain", "daily")
+    assert found["schedule"] == {"text": "30 2 * * *", "words": "at 02:30 every day", "timezone": "Europe/Berlin"}
+    assert found["alert_after_ms"] == 26 * 3600 * 1000
+    assert only.call("explain", "split")["schedule"]["words"] == "every 5 minutes"
+    plain = only.call("explain", "plain")
+    assert plain["schedule"] is None and plain["alert_after_ms"] is None
+    assert only.status()["halted"] == []
+
+
 def test_history_of_a_sidecar_without_tasks_or_without_a_session(fleet, web, own_server):
     own_server.start()
     only = fleet.sidecar("only")

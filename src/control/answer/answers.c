@@ -461,7 +461,7 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
-	pack_map(p, 28);
+	pack_map(p, 29);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->registry.version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
@@ -489,6 +489,7 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	decisions_pack_drain(p, s, s->registry.node, s->registry.machine);
 	pack_health(p, s);
 	disagreements_pack(p, s);
+	troubles_pack_halted(p, s);
 	pack_clock(p, &s->registry.clocks);
 	problems_done(&problems);
 	peer_end(c, msgid);

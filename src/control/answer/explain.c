@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "control/answer/answers.h"
 #include "control/answer/decisions.h"
+#include "control/answer/schedule_words.h"
 #include "control/ask/subject.h"
 #include "core/election/election_times.h"
 #include "core/fleet/identity.h"
@@ -360,7 +361,7 @@ void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const 
 
 	explain_reason(s, t, says, reason);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 13);
+	pack_map(p, 13 + SCHEDULE_WORDS_FIELDS);
 	pack_kv_str(p, "task", t->name);
 	pack_kv_str(p, "description", t->settings->description);
 	answers_pack_leadership(p, t);
@@ -368,6 +369,7 @@ void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const 
 	pack_kv_bool(p, "leads", says);
 	pack_kv_str(p, "reason", reason);
 	answers_pack_due(p, s, t->listing);
+	schedule_words_pack(p, t->settings);
 	pack_ranking(p, s, t);
 	pack_handover(p, s, t);
 	decisions_pack(p, s, t);

@@ -7,6 +7,7 @@
 #include "control/answer/decisions.h"
 #include "control/answer/explain.h"
 #include "control/answer/parked.h"
+#include "control/answer/schedule_words.h"
 #include "control/ask/subject.h"
 #include "core/fleet/identity.h"
 #include "node/election/partitions.h"
@@ -344,7 +345,7 @@ void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid
 
 	say_reason(s, l, here, reason);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 15);
+	pack_map(p, 15 + SCHEDULE_WORDS_FIELDS);
 	pack_kv_str(p, "task", l->name);
 	pack_kv_str(p, "description", l->settings.description);
 	pack_kv_nil(p, "leader");
@@ -354,6 +355,7 @@ void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid
 	pack_kv_bool(p, "leads", count(l, is_said_here, here) > 0);
 	pack_kv_str(p, "reason", reason);
 	answers_pack_due(p, s, l);
+	schedule_words_pack(p, &l->settings);
 	pack_ranking(p, s, l);
 	pack_kv_nil(p, "handover");
 	decisions_pack_listing(p, s, l);

@@ -155,6 +155,26 @@ static void find_rolling(const struct node *s, struct problems *problems)
 	}
 }
 
+void troubles_pack_halted(struct pack *p, const struct node *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->policy.n; i++)
+		n += s->policy.items[i]->record.halted;
+	pack_str(p, "halted");
+	pack_array(p, n);
+	for (size_t i = 0; i < s->policy.n; i++) {
+		const struct policy_record *r = &s->policy.items[i]->record;
+
+		if (!r->halted)
+			continue;
+		pack_map(p, 3);
+		pack_kv_str(p, "group", r->rolling);
+		nodes_pack(p, s, "node", r->node);
+		pack_kv_str(p, "reason", r->reason[0] ? r->reason : NULL);
+	}
+}
+
 static void add_unread(const struct node *s, const char *node, struct problems *problems)
 {
 	char name[WORKER_NODE_MAX + 1];

@@ -6,8 +6,11 @@
 
 #include "config/text/problem.h"
 #include "node/node.h"
+#include "wire/pack.h"
 
 /* Appends each as a problem, named by the task or node that it is about. */
 void troubles_find(const struct node *s, struct problems *problems);
+/* The key halted: rolling restarts that are halted, each with the node where CMD failed. */
+void troubles_pack_halted(struct pack *p, const struct node *s);
 
 #endif
