@@ -68,6 +68,7 @@ LINK_daemon := $(LIB_daemon) $(LINK_control)
 LINK_api    := $(LIB_api) $(LIB_core) $(LINK_wire)
 LINK_supervise := $(LIB_supervise) $(LINK_api)
 LINK_client := $(LIB_cli) $(LIB_check) $(LINK_supervise)
+LINK_web    := $(LIB_web) $(LINK_api)
 
 # --- programs ---------------------------------------------------------------------------------
 PROGRAMS := zkleaderd zkleader zkleader-check zkleader-web zkleader-runner zkleader-notify
@@ -77,7 +78,7 @@ LINKS_zkleaderd  := $(LINK_daemon)
 LIBS_zkleaderd   := -lzookeeper_mt -lconfuse -luv -lpthread
 LINKS_zkleader   := $(LINK_client)
 LIBS_zkleader    := -ljansson -lsmartcols
-LINKS_zkleader-web  := $(LIB_web) $(LINK_api)
+LINKS_zkleader-web  := $(LINK_web)
 LIBS_zkleader-web   := -lmicrohttpd -ljansson -lsmartcols -luv
 LINKS_zkleader-runner  := $(LIB_runner) $(LIB_http) $(LIB_supervise) $(LIB_api) $(LIB_wire) $(LINK_config)
 LIBS_zkleader-runner   := -lconfuse -ljansson -lsmartcols

@@ -7,6 +7,7 @@ LIBS_config := -lconfuse
 LIBS_control := -lconfuse
 LIBS_daemon := $(LIBS_zkleaderd)
 LIBS_client := $(LIBS_zkleader)
+LIBS_web := $(LIBS_zkleader-web)
 
 # The tests themselves are not optimised: compiling them would take four times as long. With sanitizers gcc
 # warns falsely then.

@@ -3,9 +3,14 @@
 #include <string.h>
 
 #include "base/text/name.h"
+#include "web/page/strip.h"
+#include "web/shared.h"
 
 #define QUEUE_AGE_MS 1000
 #define DEAD_AGE_MS  30000
+#define RUNS_AGE_MS  2000
+#define RUNS_LAST    1000 /* of each task that a page of runs asks for */
+#define TASK_LAST    50
 #define ASK(asked)                \
 	{                         \
 		.method = (asked) \
@@ -13,6 +18,12 @@
 #define NAMED(asked)                             \
 	{                                        \
 		.method = (asked), .named = true \
+	}
+
+#define ASK_RUNS                                                                             \
+	{                                                                                    \
+		.method = "history", .queried = true, .last = RUNS_LAST, .no_outputs = true, \
+		.age_ms = RUNS_AGE_MS                                                        \
 	}
 
 /*
@@ -44,24 +55,40 @@ static const struct {
 	{"/v1/events", {.kind = ROUTE_EVENTS}},
 	{"/",
 	 {.kind = ROUTE_PAGE,
-	  .asks = {ASK("tasks"),
-		   ASK("workers"),
-		   ASK("status"),
-		   {.method = "queue", .age_ms = QUEUE_AGE_MS}},
-	  .n_asks = 4,
-	  .n_optional = 1}},
+	  .asks = {[ROUTE_HOME_TASKS] = ASK("tasks"),
+		   [ROUTE_HOME_WORKERS] = ASK("workers"),
+		   [ROUTE_HOME_STATUS] = ASK("status"),
+		   [ROUTE_HOME_QUEUES] = {.method = "queue", .age_ms = QUEUE_AGE_MS},
+		   [ROUTE_HOME_RUNS] = {.method = "history",
+					.last = STRIP_MOST,
+					.no_outputs = true,
+					.patient = true,
+					.age_ms = SHARED_KEPT_MS}},
+	  .n_asks = 5,
+	  .n_optional = 2}},
+	{"/runs",
+	 {.kind = ROUTE_RUNS_PAGE,
+	  .asks = {[ROUTE_RUNS_STATUS] = ASK("status"), [ROUTE_RUNS_RUNS] = ASK_RUNS},
+	  .n_asks = 2}},
+	{"/night",
+	 {.kind = ROUTE_NIGHT_PAGE,
+	  .asks = {[ROUTE_RUNS_STATUS] = ASK("status"),
+		   [ROUTE_RUNS_RUNS] = ASK_RUNS,
+		   [ROUTE_RUNS_TASKS] = ASK("tasks")},
+	  .n_asks = 3}},
 	{"/task/",
 	 {.kind = ROUTE_TASK_PAGE,
 	  .named = true,
 	  .asks = {[ROUTE_TASK_TASKS] = NAMED("tasks"),
 		   [ROUTE_TASK_EXPLAIN] = NAMED("explain"),
-		   [ROUTE_TASK_HISTORY] = NAMED("history"),
+		   [ROUTE_TASK_HISTORY] = {.method = "history", .named = true, .last = TASK_LAST},
 		   [ROUTE_TASK_STATUS] = ASK("status"),
+		   [ROUTE_TASK_NEXT] = NAMED("next"),
 		   [ROUTE_TASK_QUEUE] = {.method = "queue", .named = true, .age_ms = QUEUE_AGE_MS},
 		   [ROUTE_TASK_DEAD] =
 			   {.method = "dead", .named = true, .later = true, .age_ms = DEAD_AGE_MS}},
-	  .n_asks = 6,
-	  .n_optional = 2}},
+	  .n_asks = 7,
+	  .n_optional = 3}},
 	{"/style.css", {.kind = ROUTE_ASSET, .open = true, .name = "style.css"}},
 	{"/app.js", {.kind = ROUTE_ASSET, .open = true, .name = "app.js"}},
 	{"/icon.svg", {.kind = ROUTE_ASSET, .open = true, .name = "icon.svg"}},

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROUTE_ASKS_MAX 6
+#define ROUTE_ASKS_MAX 7
 
 enum route_kind {
 	ROUTE_NONE, /* 404 */
@@ -19,15 +19,27 @@ enum route_kind {
 	ROUTE_EVENTS,
 	ROUTE_PAGE,	 /* the fleet */
 	ROUTE_TASK_PAGE, /* one task */
+	ROUTE_RUNS_PAGE,
+	ROUTE_NIGHT_PAGE,
 	ROUTE_ASSET
 };
 
-/* The questions of the page of a task, by their place. */
+/* The questions of each page, by their place. */
+enum {
+	ROUTE_HOME_TASKS,
+	ROUTE_HOME_WORKERS,
+	ROUTE_HOME_STATUS,
+	ROUTE_HOME_QUEUES,
+	ROUTE_HOME_RUNS
+};
+enum { ROUTE_RUNS_STATUS, ROUTE_RUNS_RUNS, ROUTE_RUNS_TASKS };
+
 enum {
 	ROUTE_TASK_TASKS,
 	ROUTE_TASK_EXPLAIN,
 	ROUTE_TASK_HISTORY,
 	ROUTE_TASK_STATUS,
+	ROUTE_TASK_NEXT,  /* none if it has no schedule */
 	ROUTE_TASK_QUEUE, /* none if it is no queue's */
 	ROUTE_TASK_DEAD
 };
@@ -35,7 +47,11 @@ enum {
 /* A question to the sidecar. */
 struct route_ask {
 	const char *method;
-	bool named;	/* with the route's name as its parameter */
+	bool named;   /* with the route's name as its parameter */
+	bool queried; /* with what the query asks for */
+	bool patient; /* its answer may be missing, and come with the next page */
+	bool no_outputs;
+	int64_t last;	/* of `history`; 0: not set */
 	bool later;	/* once the answers to the others are there, if at all */
 	int64_t age_ms; /* an answer of that age is accepted; 0: ask for each request */
 };

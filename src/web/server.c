@@ -20,6 +20,7 @@
 #define REQUEST_MS    10000 /* the longest time for sending a request */
 #define LOOK_MS	      1000
 #define SUBSCRIBE_MS  4000
+#define PATIENCE_MS   5
 
 /* A client's connection, in a list without an order. */
 struct client {
@@ -33,6 +34,7 @@ struct server {
 	struct MHD_Daemon *http;
 	uv_poll_t poll;	      /* libmicrohttpd's epoll descriptor */
 	uv_timer_t due, look; /* next run of the library; checks for slow clients */
+	uv_timer_t patience;  /* runs while requests wait for answers that may be missing */
 	struct sidecar sidecar;
 	struct shared shared;
 	struct events events;
@@ -75,6 +77,21 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 static void wake(struct server *s)
 {
 	uv_timer_start(&s->due, on_due, 0, 0);
+}
+
+static void on_patience(uv_timer_t *timer)
+{
+	struct server *s = timer->data;
+
+	if (!exchange_look(&s->world))
+		uv_timer_stop(timer);
+}
+
+static void on_waits(void *arg)
+{
+	struct server *s = arg;
+
+	uv_timer_start(&s->patience, on_patience, PATIENCE_MS, PATIENCE_MS);
 }
 
 static void on_ready(void *arg)
@@ -193,8 +210,9 @@ static void on_listens(void *arg)
 	struct server *s = arg;
 
 	if (!s->subscribed)
-		s->subscribed = sidecar_ask(&s->sidecar, "subscribe", NULL, SUBSCRIBE_MS,
-					    on_subscribed, s) == 0;
+		s->subscribed =
+			sidecar_ask(&s->sidecar, &(struct sidecar_request){.method = "subscribe"},
+				    SUBSCRIBE_MS, on_subscribed, s) == 0;
 }
 
 static void on_told(void *arg, const char *method, struct reader param)
@@ -269,13 +287,15 @@ int server_new(struct server **ret, uv_loop_t *loop, const struct server_options
 					   .shared = &s->shared,
 					   .events = &s->events,
 					   .listens = on_listens,
+					   .waits = on_waits,
 					   .ready = on_ready,
 					   .arg = s};
 	events_init(&s->events);
 	shared_init(&s->shared, &s->sidecar);
 	uv_timer_init(loop, &s->due);
 	uv_timer_init(loop, &s->look);
-	s->due.data = s->look.data = s;
+	uv_timer_init(loop, &s->patience);
+	s->due.data = s->look.data = s->patience.data = s;
 	int e = start_http(s, options);
 	if (e == 0)
 		e = sidecar_init(&s->sidecar, loop, options->socket, &handlers);
@@ -292,6 +312,7 @@ void server_free(struct server *s)
 		return;
 	uv_timer_stop(&s->look);
 	uv_timer_stop(&s->due);
+	uv_timer_stop(&s->patience);
 	uv_poll_stop(&s->poll);
 	sidecar_done(&s->sidecar);
 	events_done(&s->events);

@@ -18,26 +18,30 @@ struct waiter {
 struct shared_entry {
 	struct shared_entry *next;
 	struct shared *all;
-	char *method, *name; /* name: NULL: the method is asked without a parameter */
+	struct sidecar_request request; /* its texts are the entry's */
 	int64_t tag, asked_ms;
 	struct waiter *waiters;
 	json_t *answer; /* NULL: not come yet */
 };
 
-static bool is_about(const struct shared_entry *e, const struct shared_question *q)
+static bool is_same(const struct sidecar_request *a, const struct sidecar_request *b)
 {
-	return e->tag == q->tag && strcmp(e->method, q->method) == 0 && !e->name == !q->name &&
-	       (!q->name || strcmp(e->name, q->name) == 0) &&
-	       clock_boot_ms() - e->asked_ms < q->age_ms;
+	return strcmp(a->method, b->method) == 0 && !a->name == !b->name &&
+	       (!a->name || strcmp(a->name, b->name) == 0) && a->since_ms == b->since_ms &&
+	       a->last == b->last && a->no_outputs == b->no_outputs;
 }
 
-static struct shared_entry *find(const struct shared *s, const struct shared_question *q)
+/* The newest entry; answered: with an answer. */
+static struct shared_entry *find(const struct shared *s, const struct shared_question *q,
+				 bool answered)
 {
-	struct shared_entry *e = s->entries;
+	int64_t now = clock_boot_ms();
 
-	while (e && !is_about(e, q))
-		e = e->next;
-	return e;
+	for (struct shared_entry *e = s->entries; e; e = e->next)
+		if (e->tag == q->tag && is_same(&e->request, &q->request) &&
+		    now - e->asked_ms < q->age_ms && (e->answer || !answered))
+			return e;
+	return NULL;
 }
 
 static void drop(struct shared_entry *e)
@@ -49,8 +53,8 @@ static void drop(struct shared_entry *e)
 	*at = e->next;
 	e->all->n_kept -= e->answer != NULL;
 	json_decref(e->answer);
-	free(e->method);
-	free(e->name);
+	free((char *)(uintptr_t)e->request.method);
+	free((char *)(uintptr_t)e->request.name);
 	free(e);
 }
 
@@ -74,11 +78,14 @@ void shared_look(struct shared *s, int64_t now_ms)
 	}
 }
 
-json_t *shared_find(const struct shared *s, const struct shared_question *q)
+json_t *shared_find(const struct shared *s, const struct shared_question *q, int64_t *ret_age_ms)
 {
-	struct shared_entry *e = find(s, q);
+	struct shared_entry *e = find(s, q, true);
 
-	return e && e->answer ? json_incref(e->answer) : NULL;
+	if (!e)
+		return NULL;
+	*ret_age_ms = clock_boot_ms() - e->asked_ms;
+	return json_incref(e->answer);
 }
 
 static void on_answer(void *arg, int code, const char *why, struct reader result)
@@ -110,19 +117,20 @@ static void on_answer(void *arg, int code, const char *why, struct reader result
 int shared_ask(struct shared *s, const struct shared_question *q, int64_t timeout_ms, shared_fn fn,
 	       void *arg)
 {
-	struct shared_entry *e = find(s, q);
+	struct shared_entry *e = find(s, q, false);
 	struct waiter *w;
 
 	if (!e) {
 		e = mem_calloc(1, sizeof(*e));
 		*e = (struct shared_entry){.next = s->entries,
 					   .all = s,
-					   .method = mem_strdup(q->method),
-					   .name = q->name ? mem_strdup(q->name) : NULL,
+					   .request = q->request,
 					   .tag = q->tag,
 					   .asked_ms = clock_boot_ms()};
+		e->request.method = mem_strdup(q->request.method);
+		e->request.name = q->request.name ? mem_strdup(q->request.name) : NULL;
 		s->entries = e;
-		int error = sidecar_ask(s->sidecar, q->method, q->name, timeout_ms, on_answer, e);
+		int error = sidecar_ask(s->sidecar, &q->request, timeout_ms, on_answer, e);
 		if (error < 0) {
 			drop(e);
 			return error;

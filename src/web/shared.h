@@ -23,9 +23,9 @@ struct shared {
 	size_t n_kept;
 };
 
-/* A method with its parameter; NULL: none. Another tag makes it another question. */
+/* Another tag makes it another question. */
 struct shared_question {
-	const char *method, *name;
+	struct sidecar_request request;
 	int64_t tag;
 	int64_t age_ms; /* an answer to a question that was asked so long ago will do */
 };
@@ -36,8 +36,8 @@ typedef void (*shared_fn)(void *arg, int code, const char *why, json_t *answer);
 void shared_init(struct shared *s, struct sidecar *sidecar);
 /* Called after sidecar_done(). */
 void shared_done(struct shared *s);
-/* A new reference to an answer that is there already, or NULL. */
-json_t *shared_find(const struct shared *s, const struct shared_question *q);
+/* A new reference to the newest answer that is there already, and its age; or NULL. */
+json_t *shared_find(const struct shared *s, const struct shared_question *q, int64_t *ret_age_ms);
 /* Asks like sidecar_ask(), or waits with those who have asked already. */
 int shared_ask(struct shared *s, const struct shared_question *q, int64_t timeout_ms, shared_fn fn,
 	       void *arg);

@@ -186,7 +186,27 @@ static struct sidecar_question *free_place(struct sidecar *s)
 	return NULL;
 }
 
-int sidecar_ask(struct sidecar *s, const char *method, const char *text, int64_t timeout_ms,
+static void pack_request(struct pack *p, uint32_t id, const struct sidecar_request *r)
+{
+	size_t options = (size_t)(r->since_ms > 0) + (r->last > 0) + r->no_outputs;
+	char since[CLOCK_TEXT_SIZE];
+
+	rpc_pack_request(p, id, r->method, (size_t)(r->name != NULL) + (options > 0));
+	if (r->name)
+		pack_str(p, r->name);
+	if (options > 0)
+		pack_map(p, options);
+	if (r->since_ms > 0) {
+		clock_format(r->since_ms, since);
+		pack_kv_str(p, "since", since);
+	}
+	if (r->last > 0)
+		pack_kv_int(p, "last", r->last);
+	if (r->no_outputs)
+		pack_kv_bool(p, "no_outputs", true);
+}
+
+int sidecar_ask(struct sidecar *s, const struct sidecar_request *request, int64_t timeout_ms,
 		sidecar_answer_fn fn, void *arg)
 {
 	struct sidecar_question *q = free_place(s);
@@ -200,9 +220,7 @@ int sidecar_ask(struct sidecar *s, const char *method, const char *text, int64_t
 		s->last_id = 1;
 	buffer_clear(&s->out);
 	pack_init(&p, &s->out);
-	rpc_pack_request(&p, s->last_id, method, text ? 1 : 0);
-	if (text)
-		pack_str(&p, text);
+	pack_request(&p, s->last_id, request);
 	if (p.failed)
 		return -EMSGSIZE;
 	/*

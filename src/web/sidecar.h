@@ -17,6 +17,14 @@
 
 #define SIDECAR_ASKED_MAX 1000 /* questions whose answers are to come */
 
+/* A method with its parameters: the name, and then a map of the options, if any is set. */
+struct sidecar_request {
+	const char *method;
+	const char *name;	/* NULL: none */
+	int64_t since_ms, last; /* of `history`; 0: not set */
+	bool no_outputs;
+};
+
 /*
  * The answer to a question: code 0 and the result, good until this returns; a positive code and why
  * it was refused; or a negative errno: there was no answer.
@@ -57,10 +65,10 @@ int sidecar_init(struct sidecar *s, uv_loop_t *loop, const char *path,
 /* Each question that is open is answered with -ECANCELED. */
 void sidecar_done(struct sidecar *s);
 /*
- * Asks: text NULL, or the method's one parameter. fn is called once, later, within timeout_ms or
- * little more; or it is not called at all and the result is a negative errno.
+ * Asks. fn is called once, later, within timeout_ms or little more; or it is not called at all and
+ * the result is a negative errno.
  */
-int sidecar_ask(struct sidecar *s, const char *method, const char *text, int64_t timeout_ms,
+int sidecar_ask(struct sidecar *s, const struct sidecar_request *request, int64_t timeout_ms,
 		sidecar_answer_fn fn, void *arg);
 
 #endif

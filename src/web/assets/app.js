@@ -20,8 +20,9 @@
 
 	function ages() {
 		const now = Date.now();
-		for (const t of document.querySelectorAll('time')) {
+		for (const t of document.querySelectorAll('time:not(.at)')) {
 			const at = Date.parse(t.dateTime);
+			if (!t.title) t.title = t.dateTime;
 			if (!isNaN(at)) t.textContent = at > now ? 'in ' + age(at - now) : age(now - at);
 		}
 		const fresh = open && confirmed;
@@ -38,21 +39,36 @@
 		const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
 		let shown = 0, all = 0;
 		for (const row of document.querySelectorAll('#tasks tbody tr')) {
-			const text = row.textContent.toLowerCase();
+			const text = (row.cells[0].textContent + ' ' + row.cells[1].textContent).toLowerCase();
 			row.hidden = !words.every((w) => text.includes(w));
 			all++;
 			if (!row.hidden) shown++;
 		}
-		document.getElementById('found').textContent = words.length ? shown + ' of ' + all : '';
+		const found = document.getElementById('found');
+		if (found.dataset.served === undefined) found.dataset.served = found.textContent;
+		found.textContent = words.length ? shown + ' of ' + all : found.dataset.served;
+	}
+
+	// What is typed is kept in the address, for a reload or a colleague; the page itself is fetched
+	// without it, as each letter shows and hides what is there.
+	function address(typed) {
+		const url = new URL(location);
+		if (typed) url.searchParams.set('q', typed);
+		else url.searchParams.delete('q');
+		return url;
 	}
 
 	function begin() {
-		const box = document.getElementById('search');
+		const box = document.querySelector('main input[name=q]');
 		if (box) {
-			box.closest('p').hidden = false;
-			box.addEventListener('input', search);
+			box.id = 'search';
+			box.addEventListener('input', () => {
+				history.replaceState(null, '', address(box.value));
+				search();
+			});
 		}
 		ages();
+		if (document.getElementById('again')) setTimeout(soon, 1000);
 	}
 
 	// The element with the focus is found again by its link or its id.
@@ -60,23 +76,27 @@
 		const page = new DOMParser().parseFromString(text, 'text/html');
 		const fresh = page.getElementById('main'), old = document.getElementById('main');
 		if (!fresh || !old) return;
-		const box = document.getElementById('search'), typed = box ? box.value : '';
+		const controls = [...old.querySelectorAll('form [name]')].map((e) => [e.name, e.value]);
 		const active = document.activeElement;
 		const href = active && active.getAttribute('href'), label = active && active.getAttribute('aria-label');
+		const name = active && active.name;
 		const place = active && active.id === 'search' ? active.selectionStart : null;
 		const left = [...old.querySelectorAll('.scroll')].map((e) => e.scrollLeft);
 		old.replaceWith(document.adoptNode(fresh));
+		for (const [name, value] of controls) {
+			const e = document.querySelector('form [name=' + name + ']');
+			if (e) e.value = value;
+		}
 		begin();
 		[...document.querySelectorAll('.scroll')].forEach((e, i) => { e.scrollLeft = left[i] || 0; });
 		const again = document.getElementById('search');
-		if (again) again.value = typed;
 		search();
 		if (place !== null && again) {
 			again.focus();
 			again.setSelectionRange(place, place);
-		} else if (href || label) {
-			for (const e of document.querySelectorAll('main a, main [tabindex]'))
-				if (href ? e.getAttribute('href') === href : e.getAttribute('aria-label') === label) {
+		} else if (href || label || name) {
+			for (const e of document.querySelectorAll('main a, main [tabindex], main [name]'))
+				if (href ? e.getAttribute('href') === href : label ? e.getAttribute('aria-label') === label : e.name === name) {
 					e.focus({ preventScroll: true });
 					break;
 				}
@@ -87,13 +107,15 @@
 	async function refresh() {
 		timer = null;
 		if (document.hidden) { unseen = true; return; }
+		// A menu that is open would close.
+		if (document.activeElement && document.activeElement.tagName === 'SELECT') { setTimeout(soon, 1000); return; }
 		unseen = false;
 		if (fetching) { again = true; return; }
 		fetching = true;
 		try {
 			const stop = new AbortController();
 			const late = setTimeout(() => stop.abort(), limit);
-			const answer = await fetch(location.pathname, { signal: stop.signal, cache: 'no-store' });
+			const answer = await fetch(document.getElementById('search') ? address('') : location.href, { signal: stop.signal, cache: 'no-store' });
 			const text = await answer.text();
 			clearTimeout(late);
 			if (answer.ok) {
@@ -140,6 +162,13 @@
 			box.value = '';
 			search();
 		}
+	});
+	document.addEventListener('click', (e) => {
+		const link = e.target.closest('main a'), box = document.getElementById('search');
+		if (!link || !box || !box.value || link.pathname !== '/' || !link.search) return;
+		const url = new URL(link.href);
+		url.searchParams.set('q', box.value);
+		link.href = url;
 	});
 	setInterval(ages, 1000);
 	setInterval(() => { if (open && confirmed) { last = Date.now(); } }, 1000);

@@ -31,7 +31,7 @@ static void problems(struct html *h, const json_t *list, const char *class, cons
 	html_raw(h, "</ul></section>\n");
 }
 
-void part_notices(struct html *h, const json_t *status)
+void part_stale(struct html *h, const json_t *status)
 {
 	const char *stale = json_text(status, "stale_since", NULL);
 
@@ -42,6 +42,10 @@ void part_notices(struct html *h, const json_t *status)
 		html_text(h, json_text(status, "why", "it is connecting"));
 		html_raw(h, ".</p></section>\n");
 	}
+}
+
+void part_problems(struct html *h, const json_t *status)
+{
 	problems(h, json_object_get(status, "problems"), "bad", "Problems on this node");
 	problems(h, json_object_get(status, "warnings"), "warn", "Warnings on this node");
 }
@@ -53,6 +57,34 @@ const char *part_node(const json_t *worker)
 	return node ? node : json_worker_name(worker);
 }
 
+const char *part_run_class(const char *state)
+{
+	if (strcmp(state, "ok") == 0)
+		return "ok";
+	return strcmp(state, "running") == 0 || strcmp(state, "claimed") == 0 ? "idle" : "bad";
+}
+
+void part_state_menu(struct html *h, enum query_page page, const char *chosen)
+{
+	const char *const *states = query_states(page);
+
+	html_raw(h, "<label>State <select name=\"state\"><option value=\"\">any</option>");
+	for (size_t i = 0; states[i]; i++)
+		fprintf(h->out, "<option%s>%s</option>",
+			strcmp(states[i], chosen) == 0 ? " selected" : "", states[i]);
+	html_raw(h, "</select></label>\n");
+}
+
+void part_input(struct html *h, const char *label, const char *name, const char *value,
+		const char *example)
+{
+	fprintf(h->out,
+		"<label>%s <input name=\"%s\" maxlength=\"200\" placeholder=\"%s\" value=\"", label,
+		name, example);
+	html_text(h, value);
+	html_raw(h, "\"></label>\n");
+}
+
 void part_run(struct html *h, const json_t *last)
 {
 	const char *state = json_text(last, "state", NULL);
@@ -62,8 +94,7 @@ void part_run(struct html *h, const json_t *last)
 		html_raw(h, "–");
 		return;
 	}
-	bool ok = strcmp(state, "ok") == 0, now = strcmp(state, "running") == 0;
-	html_badge(h, ok ? "ok" : now || strcmp(state, "claimed") == 0 ? "idle" : "bad", state);
+	html_badge(h, part_run_class(state), state);
 	html_raw(h, " ");
 	html_age(h, ended ? ended : json_text(last, "tick", NULL));
 	if (json_text(last, "detail", NULL)) {
@@ -168,18 +199,19 @@ void part_begin(struct html *h, const char *name, const char *kind, const char *
 	char title[200];
 
 	snprintf(title, sizeof(title), "%s: zkleader", name);
-	html_begin(h, title, 1);
-	html_raw(h, "<nav><a href=\"/\">The fleet</a></nav>\n<h1>");
+	html_begin(h, title, HTML_ELSEWHERE, true);
+	html_raw(h, "<h1>");
 	html_text(h, name);
 	if (kind)
 		fprintf(h->out, " <small>%s</small>", kind);
 	html_raw(h, "</h1>\n");
 	if (description) {
 		html_raw(h, "<p class=\"what\">");
-		html_text(h, description);
+		html_linked(h, description);
 		html_raw(h, "</p>\n");
 	}
-	part_notices(h, status);
+	part_stale(h, status);
+	part_problems(h, status);
 }
 
 void part_oldest(struct html *h, const json_t *queue)

@@ -5,9 +5,14 @@
 #include <jansson.h>
 
 #include "web/page/html.h"
+#include "web/page/query.h"
 
-/* The state of this node: since when the page may be out of date, and the problems. */
-void part_notices(struct html *h, const json_t *status);
+/* Since when the page may be out of date, if it may. */
+void part_stale(struct html *h, const json_t *status);
+/* The problems and warnings of this node. */
+void part_problems(struct html *h, const json_t *status);
+/* The menu of the parameter `state`. */
+void part_state_menu(struct html *h, enum query_page page, const char *chosen);
 /* A node's name, of a worker, a leader or a run. */
 const char *part_node(const json_t *worker);
 /* A run's state with its colour, and the age of its end. */
@@ -21,6 +26,11 @@ void part_leader(struct html *h, const json_t *leader);
 void part_status(struct html *h, const json_t *run);
 /* The row below it with the output of the run, if that is known, over so many columns. */
 void part_output(struct html *h, const json_t *run, unsigned columns);
+/* A field of a form for a parameter, with an example. */
+void part_input(struct html *h, const char *label, const char *name, const char *value,
+		const char *example);
+/* The class of a run's state: ok, idle or bad. */
+const char *part_run_class(const char *state);
 /* The ranking of the candidates, from `explain`. */
 void part_ranking(struct html *h, const json_t *list);
 /* The page of one task or queue, up to the notices. kind, description: NULL, if it has none. */
