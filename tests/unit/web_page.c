@@ -221,8 +221,8 @@ Test(page, the_fleet_says_when_a_task_is_due_and_how_its_last_runs_went)
 		  has("<li title=\"ok 02:00, 41s\">") ||
 		  has("<li title=\"ok 20 Nov 2026 02:00, 41s\">"));
 	cr_expect(has("<li title=\"missed "), "a run of a partition is its task's");
-	cr_expect(before("href=\"#queues\"", "id=\"main\"") &&
-		  before("href=\"#workers\"", "id=\"main\""));
+	cr_expect(before("href=\"#queues-part\"", "id=\"main\"") &&
+		  before("href=\"#workers-part\"", "id=\"main\""));
 	cr_expect(has("rolling kernel --resume") && has("halted by host9: CMD failed"));
 	cr_expect(!has("of <all>") && has("of &lt;all&gt;"));
 }

@@ -111,8 +111,8 @@ void html_begin(struct html *h, const char *title, enum html_place place, bool l
 	html_raw(h, "</nav>");
 	if (place == HTML_HOME)
 		html_raw(h, "<nav class=\"parts\" aria-label=\"Parts of this page\">"
-			    "<a href=\"#tasks\">Tasks</a><a href=\"#queues\">Queues</a>"
-			    "<a href=\"#workers\">Workers</a></nav>");
+			    "<a href=\"#tasks-part\">Tasks</a><a href=\"#queues-part\">Queues</a>"
+			    "<a href=\"#workers-part\">Workers</a></nav>");
 	html_raw(h, "<p id=\"link\" role=\"status\"></p></header>\n<main id=\"main\">\n");
 }
 
