@@ -60,6 +60,7 @@ $(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
 LINK_base   := $(LIB_base)
 LINK_core   := $(LIB_core) $(LIB_base)
 LINK_wire   := $(LIB_wire) $(LIB_base)
+LINK_http   := $(LIB_http) $(LIB_base)
 LINK_config := $(LIB_config) $(LIB_core) $(LIB_base)
 # Whoever links a node gives it a machine and a store: the daemon, or a test.
 LINK_node   := $(LIB_node) $(LIB_core) $(LIB_wire) $(LIB_base)
