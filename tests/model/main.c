@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/queue/epoch.h"
 #include "core/recipes/lock_place.h"
 #include "explore.h"
 #include "world.h"
@@ -54,6 +55,7 @@ static const struct explore explore_of_world = {
 };
 
 extern uint64_t model_lock_moves[LOCK_STATES][LOCK_STATES];
+extern uint64_t model_epoch_moves[EPOCH_STATES][EPOCH_STATES];
 
 static bool run(const struct explore *base, unsigned depth, size_t max_states,
 		struct explored *total)
@@ -73,62 +75,79 @@ static bool run(const struct explore *base, unsigned depth, size_t max_states,
 	return ok;
 }
 
-/* How often each allowed move was seen with each server; false if one never was. */
-static bool print_moves(uint64_t (*faithful)[ELECTION_STATES], size_t *ret_seen, size_t *ret_all)
-{
-	size_t seen = *ret_seen, all_moves = *ret_all;
+/* Counts of the moves of a table. */
+struct moves {
+	const char *const *names;
+	unsigned states;
+	bool (*allowed)(unsigned from, unsigned to);
+	const uint64_t *seen, *faithful; /* by from and to; faithful: NULL */
+};
 
-	for (enum election_state from = 0; from < ELECTION_STATES; from++) {
-		for (enum election_state to = 0; to < ELECTION_STATES; to++) {
-			uint64_t all = model_moves[from][to], real = faithful[from][to];
-			if (!election_move_allowed(from, to))
+/* How often each allowed move was seen; false if one never was. */
+static bool print_moves(const struct moves *m, size_t *seen, size_t *all)
+{
+	bool ok = true;
+
+	for (unsigned from = 0; from < m->states; from++) {
+		for (unsigned to = 0; to < m->states; to++) {
+			uint64_t n = m->seen[from * m->states + to];
+			if (!m->allowed(from, to))
 				continue;
-			++*ret_all;
-			*ret_seen += all > 0;
-			printf("  %-9s -> %-9s %12llu%s\n", election_state_name(from),
-			       election_state_name(to), (unsigned long long)all,
-			       !all    ? "  never seen"
-			       : !real ? "  only before a server that breaks its promises"
+			++*all;
+			*seen += n > 0;
+			ok &= n > 0;
+			printf("  %-9s -> %-9s %12llu%s\n", m->names[from], m->names[to],
+			       (unsigned long long)n,
+			       !n ? "  never seen"
+			       : m->faithful && !m->faithful[from * m->states + to]
+				       ? "  only before a server that breaks its promises"
 				       : "");
 		}
 	}
-	return *ret_seen - seen == *ret_all - all_moves;
+	return ok;
 }
 
-/* The same for the moves of a place in the line of a lock. */
-static bool print_lock_moves(size_t *ret_seen, size_t *ret_all)
+static bool election_allows(unsigned from, unsigned to)
 {
-	static const char *const names[] = {"entering", "waiting", "held", "leaving", "gone"};
-	size_t seen = *ret_seen, all = *ret_all;
+	return election_move_allowed((enum election_state)from, (enum election_state)to);
+}
 
-	for (enum lock_state from = 0; from < LOCK_STATES; from++) {
-		for (enum lock_state to = 0; to < LOCK_STATES; to++) {
-			uint64_t n = model_lock_moves[from][to];
-			if (!lock_move_allowed(from, to))
-				continue;
-			++*ret_all;
-			*ret_seen += n > 0;
-			printf("  %-9s -> %-9s %12llu%s\n", names[from], names[to],
-			       (unsigned long long)n, n ? "" : "  never seen");
-		}
-	}
-	return *ret_seen - seen == *ret_all - all;
+static bool lock_allows(unsigned from, unsigned to)
+{
+	return lock_move_allowed((enum lock_state)from, (enum lock_state)to);
+}
+
+static bool epoch_allows(unsigned from, unsigned to)
+{
+	return epoch_move_allowed((enum epoch_state)from, (enum epoch_state)to);
 }
 
 int main(int argc, char **argv)
 {
+	static const char *const of_lock[] = {"entering", "waiting", "held", "leaving", "gone"};
+	static const char *const of_epoch[] = {"begins", "reading", "read", "raising", "on"};
 	unsigned depth = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 40;
 	size_t max_states = argc > 2 ? strtoul(argv[2], NULL, 10) : 600000;
 	uint64_t faithful[ELECTION_STATES][ELECTION_STATES];
+	const char *of_election[ELECTION_STATES];
+	const struct moves election = {of_election, ELECTION_STATES, election_allows,
+				       model_moves[0], faithful[0]};
+	const struct moves lock = {of_lock, LOCK_STATES, lock_allows, model_lock_moves[0], NULL};
+	const struct moves epoch = {of_epoch, EPOCH_STATES, epoch_allows, model_epoch_moves[0],
+				    NULL};
 	struct explored total = {0};
 	size_t seen = 0, all = 0;
 
+	for (enum election_state s = 0; s < ELECTION_STATES; s++)
+		of_election[s] = election_state_name(s);
 	bool ok = run(&explore_of_world, depth, max_states, &total);
 	memcpy(faithful, model_moves, sizeof(faithful));
 	ok = run(&explore_of_hostile, depth, max_states, &total) && ok;
-	ok = print_moves(faithful, &seen, &all) && ok;
+	ok = print_moves(&election, &seen, &all) && ok;
 	ok = run(&explore_of_lock, depth, max_states / 4, &total) && ok;
-	ok = print_lock_moves(&seen, &all) && ok;
+	ok = print_moves(&lock, &seen, &all) && ok;
+	ok = run(&explore_of_epoch, depth, max_states / 4, &total) && ok;
+	ok = print_moves(&epoch, &seen, &all) && ok;
 	printf("model: %zu states, %llu transitions, %zu of %zu moves, %s\n", total.states,
 	       (unsigned long long)total.transitions, seen, all, ok ? "ok" : "FAILED");
 	return ok ? 0 : 1;

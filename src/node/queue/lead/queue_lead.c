@@ -39,27 +39,37 @@ void lead_checks(const struct queue_lead *lead, char path[STORE_PATH_MAX],
 {
 	path_of_queue(lead_paths(lead), lead_name(lead), NULL, NULL, path);
 	ops[0] = queue_check_me(lead_queues(lead));
-	ops[1] = (struct store_op){.type = STORE_OP_CHECK, .path = path, .version = lead->version};
+	ops[1] = (struct store_op){
+		.type = STORE_OP_CHECK, .path = path, .version = lead->epoch.version};
+}
+
+static bool happens(struct queue_lead *lead, const struct epoch_event *event);
+
+static enum epoch_event_type kind_of(const struct store_reply *reply)
+{
+	if (queue_is_cut(reply))
+		return EPOCH_CUT;
+	if (store_is_refusal(reply->code))
+		return EPOCH_REFUSED;
+	if (reply->code == STORE_OK)
+		return EPOCH_DONE;
+	return reply->failed_op == 0   ? EPOCH_UNREGISTERED
+	       : reply->failed_op == 1 ? EPOCH_ANOTHER
+				       : EPOCH_FAILED;
 }
 
 bool lead_took(struct queue_lead *lead, const struct store_reply *reply)
 {
-	if (queue_is_cut(reply)) {
-		lead_restart(lead, 0);
-	} else if (store_is_refusal(reply->code)) {
+	const struct epoch_event event = {.type = kind_of(reply)};
+
+	if (event.type == EPOCH_REFUSED)
 		log_warning("queue refused by the server", LOG_STR("queue", lead_name(lead)),
 			    LOG_STR("why", reply->text));
-		lead_restart(lead, QUEUE_AGAIN_MS);
-	} else if (reply->code != STORE_OK && reply->failed_op == 0) {
+	else if (event.type == EPOCH_UNREGISTERED)
 		session_confirm(lead_queues(lead)->session);
-		lead_restart(lead, QUEUE_AGAIN_MS);
-	} else if (reply->code != STORE_OK && reply->failed_op == 1) {
+	else if (event.type == EPOCH_ANOTHER)
 		log_info("another leads the queue", LOG_STR("queue", lead_name(lead)));
-		lead_restart(lead, QUEUE_AGAIN_MS);
-	} else {
-		return false;
-	}
-	return true;
+	return happens(lead, &event);
 }
 
 /* --- the epoch ------------------------------------------------------------ */
@@ -80,64 +90,44 @@ static int64_t token_of(const struct store_reply *reply)
 	return token;
 }
 
-/*
- * The epoch has a larger token than ours. Usually another node leads by now, and the news is on its
- * way. If no such news comes, the token is from another ensemble's data.
- */
-static void note_above(struct queue_lead *lead, int64_t token)
+static void note_above(struct queue_lead *lead)
 {
-	int64_t now = queues_now(lead_queues(lead));
-	bool late = lead->above == token && now >= lead->above_ms + LEAD_ABOVE_MS;
+	bool late = epoch_is_above(&lead->epoch, queues_now(lead_queues(lead)));
 
-	if (lead->above != token)
-		lead->above_ms = now;
-	lead->above = token;
 	if (late && !lead->told_above)
 		log_warning("epoch above the token", LOG_STR("queue", lead_name(lead)),
-			    LOG_INT("epoch", token), LOG_INT("token", lead->token));
+			    LOG_INT("epoch", lead->epoch.above),
+			    LOG_INT("token", lead->epoch.token));
 	lead->told_above = late;
 }
 
 static void on_read(void *arg, const struct store_reply *reply)
 {
 	struct queue_lead *lead = arg;
-	const struct queue_folders folders = {.job_minute = -1, .due_minute = -1};
+	const struct epoch_event event = {
+		.type = reply->code == STORE_OK	       ? EPOCH_FOUND
+			: reply->code == STORE_NO_NODE ? EPOCH_MISSING
+						       : EPOCH_FAILED,
+		.now_ms = queues_now(lead_queues(lead)),
+		.token = reply->code == STORE_OK ? token_of(reply) : 0,
+		.version = reply->stat.version,
+	};
 
-	lead->flying = false;
-	if (reply->code == STORE_NO_NODE) {
-		queue_make_folders(lead->queue, &folders);
-	} else if (reply->code != STORE_OK) {
-		lead_restart(lead, QUEUE_AGAIN_MS);
-	} else if (token_of(reply) > lead->token) {
-		note_above(lead, token_of(reply));
-		lead_restart(lead, QUEUE_AGAIN_MS);
-	} else {
-		/* The previous sidecar led with the same token: its burst is used up. */
-		if (lead->fresh && token_of(reply) == lead->token)
-			bucket_drain(&lead->bucket, queues_now(lead_queues(lead)));
-		lead->fresh = lead->told_above = false;
-		lead->above = 0;
-		lead->version = reply->stat.version;
-		lead->phase = LEAD_RAISE;
-	}
-	queues_wake(lead_queues(lead), 0);
+	happens(lead, &event);
+	if (event.type != EPOCH_FOUND)
+		return;
+	note_above(lead);
+	if (lead->epoch.state == EPOCH_BEGINS)
+		return;
+	/* The previous sidecar led with the same token: its burst is used up. */
+	if (lead->fresh && event.token == lead->epoch.token)
+		bucket_drain(&lead->bucket, event.now_ms);
+	lead->fresh = false;
 }
 
 static void on_raised(void *arg, const struct store_reply *reply)
 {
-	struct queue_lead *lead = arg;
-
-	lead->flying = false;
-	if (lead_took(lead, reply))
-		return;
-	if (reply->code != STORE_OK) {
-		lead_restart(lead, QUEUE_AGAIN_MS);
-		return;
-	}
-	lead->version++;
-	lead->phase = LEAD_ON;
-	log_info("queue is led", LOG_STR("queue", lead_name(lead)), LOG_INT("token", lead->token));
-	queues_wake(lead_queues(lead), 0);
+	lead_took(arg, reply);
 }
 
 static void read_epoch(struct queue_lead *lead)
@@ -145,7 +135,6 @@ static void read_epoch(struct queue_lead *lead)
 	char path[STORE_PATH_MAX];
 
 	path_of_queue(lead_paths(lead), lead_name(lead), NULL, NULL, path);
-	lead->flying = true;
 	session_confirm(lead_queues(lead)->session);
 	queue_get(lead_calls(lead), path, on_read, lead);
 }
@@ -160,17 +149,16 @@ static void raise_epoch(struct queue_lead *lead)
 
 	path_of_queue(lead_paths(lead), lead_name(lead), NULL, NULL, queue);
 	path_of(lead_paths(lead), PATH_LEADERS, lead_name(lead), leader);
-	snprintf(token, sizeof(token), "%" PRId64, lead->token);
+	snprintf(token, sizeof(token), "%" PRId64, lead->epoch.token);
 	struct store_op ops[] = {
 		queue_check_me(lead_queues(lead)),
 		{.type = STORE_OP_SET,
 		 .path = queue,
-		 .version = lead->version,
+		 .version = lead->epoch.version,
 		 .data = token,
 		 .len = strlen(token)},
 		{.type = STORE_OP_CHECK, .path = leader, .version = -1},
 	};
-	lead->flying = true;
 	queue_multi(lead_calls(lead), ops, 3, on_raised, lead);
 }
 
@@ -184,22 +172,42 @@ static void forget(struct queue_lead *lead)
 	assign_done(lead);
 	tidy_done(lead);
 	prune_done(lead);
-	lead->flying = false;
-	lead->phase = LEAD_READ;
 }
 
-void lead_restart(struct queue_lead *lead, int64_t in_ms)
+static void restart(struct queue_lead *lead, int64_t in_ms)
 {
 	forget(lead);
 	lead->retry_ms = queues_now(lead_queues(lead)) + in_ms;
 	queues_wake(lead_queues(lead), in_ms);
 }
 
+/* False: nothing follows from it for the epoch. */
+static bool happens(struct queue_lead *lead, const struct epoch_event *event)
+{
+	const struct queue_folders folders = {.job_minute = -1, .due_minute = -1};
+
+	switch (epoch_step(&lead->epoch, event)) {
+	case EPOCH_NONE: return false;
+	case EPOCH_SEND_READ: read_epoch(lead); return true;
+	case EPOCH_SEND_RAISE: raise_epoch(lead); return true;
+	case EPOCH_RESTART: restart(lead, 0); return true;
+	case EPOCH_RESTART_LATE: restart(lead, QUEUE_AGAIN_MS); return true;
+	case EPOCH_MAKE_FOLDERS: queue_make_folders(lead->queue, &folders); break;
+	case EPOCH_LEAD:
+		log_info("queue is led", LOG_STR("queue", lead_name(lead)),
+			 LOG_INT("token", lead->epoch.token));
+		break;
+	case EPOCH_GO_ON: break;
+	}
+	queues_wake(lead_queues(lead), 0);
+	return true;
+}
+
 void queue_lead_done(struct queue *queue)
 {
 	if (queue->lead) {
 		queue->bucket = queue->lead->bucket;
-		queue->bucket_token = queue->lead->token;
+		queue->bucket_token = queue->lead->epoch.token;
 		forget(queue->lead);
 	}
 	free(queue->lead);
@@ -209,7 +217,7 @@ void queue_lead_done(struct queue *queue)
 void queue_lead_cut(struct queue *queue)
 {
 	if (queue->lead)
-		lead_restart(queue->lead, 0);
+		happens(queue->lead, &(struct epoch_event){.type = EPOCH_CUT});
 }
 
 /* The token of this node's leadership; 0: it does not lead the queue. */
@@ -228,7 +236,7 @@ static void begin(struct queue *queue, int64_t token, int64_t now)
 	struct queue_lead *lead = queue->lead = mem_calloc(1, sizeof(*lead));
 
 	lead->queue = queue;
-	lead->token = token;
+	lead->epoch.token = token;
 	lead->tidy.open = -1;
 	lead->fresh = queue->bucket_token != token;
 	if (!lead->fresh)
@@ -249,7 +257,7 @@ void queue_lead_pump(struct queue *queue, int64_t now)
 {
 	int64_t token = own_token(queue);
 
-	if (queue->lead && queue->lead->token != token && queues_ready(queue->queues))
+	if (queue->lead && queue->lead->epoch.token != token && queues_ready(queue->queues))
 		queue_lead_done(queue);
 	if (token == 0 || queue->queues->stopping)
 		return;
@@ -260,27 +268,25 @@ void queue_lead_pump(struct queue *queue, int64_t now)
 		queues_wake(queue->queues, lead->retry_ms - now);
 		return;
 	}
-	if (lead->flying || queue->making > 0)
+	if (queue->making > 0)
 		return;
 	set_rate(lead, now);
-	switch (lead->phase) {
-	case LEAD_READ: read_epoch(lead); break;
-	case LEAD_RAISE: raise_epoch(lead); break;
-	case LEAD_ON:
-		given_pump(lead, now);
-		due_pump(lead, now);
-		assign_pump(lead, now);
-		tidy_pump(lead, now);
-		if (queues_may_delete(queue->queues))
-			prune_pump(lead, now);
-		break;
+	if (lead->epoch.state != EPOCH_ON) {
+		happens(lead, &(struct epoch_event){.type = EPOCH_READY});
+		return;
 	}
+	given_pump(lead, now);
+	due_pump(lead, now);
+	assign_pump(lead, now);
+	tidy_pump(lead, now);
+	if (queues_may_delete(queue->queues))
+		prune_pump(lead, now);
 }
 
 void queue_lead_watch(struct queue *queue, enum store_watch type, const char *rest)
 {
 	(void)type;
-	if (!queue->lead || queue->lead->phase != LEAD_ON)
+	if (!queue->lead || queue->lead->epoch.state != EPOCH_ON)
 		return;
 	due_watch(queue->lead, rest);
 	given_watch(queue->lead, rest);

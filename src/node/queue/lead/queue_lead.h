@@ -7,14 +7,14 @@
 
 #include "core/queue/assign.h"
 #include "core/queue/bucket.h"
+#include "core/queue/epoch.h"
 #include "node/queue/queue_parts.h"
 
-#define LEAD_LISTS_MAX	 16    /* outstanding listings of folders */
-#define LEAD_READS_MAX	 16    /* outstanding reads of assignments and records */
-#define LEAD_NEAR_MAX	 64    /* next folders of `due`, which are watched with priority */
-#define LEAD_BATCH	 25    /* jobs in one transaction */
-#define LEAD_BATCHES_MAX 4     /* outstanding batches */
-#define LEAD_ABOVE_MS	 10000 /* news of a later leader arrives within this time */
+#define LEAD_LISTS_MAX	 16 /* outstanding listings of folders */
+#define LEAD_READS_MAX	 16 /* outstanding reads of assignments and records */
+#define LEAD_NEAR_MAX	 64 /* next folders of `due`, which are watched with priority */
+#define LEAD_BATCH	 25 /* jobs in one transaction */
+#define LEAD_BATCHES_MAX 4  /* outstanding batches */
 
 /* --- queue_due.c: what is due, and when ----------------------------------- */
 
@@ -165,21 +165,10 @@ void prune_done(struct queue_lead *lead);
 
 /* --- queue_lead.c --------------------------------------------------------- */
 
-enum lead_phase {
-	LEAD_READ,  /* reads the epoch of the previous leader */
-	LEAD_RAISE, /* raises the epoch */
-	LEAD_ON	    /* no other node can assign any more */
-};
-
 struct queue_lead {
 	struct queue *queue;
-	int64_t token; /* token of the leadership */
-	enum lead_phase phase;
-	bool flying; /* a request of the phase is outstanding */
+	struct epoch epoch; /* of ROOT/jobs/Q */
 	int64_t retry_ms;
-	int32_t version; /* version of ROOT/jobs/Q: the epoch */
-	/* A token in the epoch that is above ours, 0: none; and since when (CLOCK_BOOTTIME). */
-	int64_t above, above_ms;
 	bool told_above;
 	struct bucket bucket;
 	bool fresh; /* full bucket; not yet checked whether the previous sidecar used it */
@@ -194,8 +183,6 @@ struct queue_calls *lead_calls(const struct queue_lead *lead);
 struct queues *lead_queues(const struct queue_lead *lead);
 const char *lead_name(const struct queue_lead *lead);
 const struct node_settings *lead_paths(const struct queue_lead *lead);
-/* Another leader may have raised the epoch, or an answer was lost: reads everything again. */
-void lead_restart(struct queue_lead *lead, int64_t in_ms);
 /* The first operations of each transaction of the leader; path: a buffer of the caller. */
 #define LEAD_CHECKS 2
 void lead_checks(const struct queue_lead *lead, char path[STORE_PATH_MAX],

@@ -57,7 +57,7 @@ static bool find_above(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
 	const struct queue_lead *lead = queue->lead;
 	char path[STORE_PATH_MAX];
 
-	if (!lead || lead->above == 0 || queues_now(queue->queues) < lead->above_ms + LEAD_ABOVE_MS)
+	if (!lead || !epoch_is_above(&lead->epoch, queues_now(queue->queues)))
 		return false;
 	path_of_queue(queue_paths(queue), queue->name, NULL, NULL, path);
 	snprintf(text, QUEUE_TROUBLE_MAX,
@@ -65,7 +65,7 @@ static bool find_above(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
 		 ", above that of this one (%" PRId64
 		 "), as in a copy of another ensemble's data; if no other fleet does these jobs, "
 		 "zkCli.sh set %s 0 has this one go on (with an auth-file behind addauth)",
-		 lead->above, lead->token, path);
+		 lead->epoch.above, lead->epoch.token, path);
 	return true;
 }
 
