@@ -48,6 +48,13 @@ static bool spool_for(struct events *e, const struct notify_config *c, const cha
 	return c->n_command == 0 || spool_add(e->spool, channel, id, event);
 }
 
+/* Whether the end before this one was not good either. */
+static bool is_repeat(const json_t *event, enum notice_event kind)
+{
+	return (kind == NOTICE_FAILED || kind == NOTICE_LOST || kind == NOTICE_MISSED) &&
+	       json_is_false(json_object_get(event, "first"));
+}
+
 void events_take(struct events *e, const json_t *event)
 {
 	const char *name = json_text(event, "event", ""), *id = json_text(event, "id", "");
@@ -64,7 +71,7 @@ void events_take(struct events *e, const json_t *event)
 		const struct notify_config *c = &e->channels->good.list[i];
 		const struct notice_rule rule = notify_config_rule(c);
 
-		if (notice_rule_matches(&rule, kind, task))
+		if (notice_rule_matches(&rule, kind, task) && !(c->first && is_repeat(event, kind)))
 			good = spool_for(e, c, id, event);
 	}
 	e->refused |= !good;

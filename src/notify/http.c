@@ -75,17 +75,20 @@ static bool hand_over(const struct http *h, const struct poster_request *request
 /* --- requests ------------------------------------------------------------- */
 
 static const char *begin(struct http *h, struct http_post *post, const char *url, bool is_json,
-			 const char *body)
+			 const char *headers, const char *body)
 {
-	struct poster_request request = {
-		.id = ++h->last_id, .url_len = strlen(url), .is_json = is_json};
-	struct input_part parts[] = {{url, strlen(url)}, {body, strlen(body)}};
+	struct poster_request request = {.id = ++h->last_id,
+					 .url_len = strlen(url),
+					 .headers_len = strlen(headers),
+					 .is_json = is_json};
+	struct input_part parts[] = {
+		{url, strlen(url)}, {headers, strlen(headers)}, {body, strlen(body)}};
 	int e = need_poster(h), text;
 	bool taken;
 
 	if (e < 0)
 		return strerror(-e);
-	text = input_of(parts, 2);
+	text = input_of(parts, 3);
 	if (text < 0)
 		return strerror(errno);
 	taken = hand_over(h, &request, text);
@@ -97,9 +100,9 @@ static const char *begin(struct http *h, struct http_post *post, const char *url
 }
 
 void http_post(struct http *h, struct http_post *post, const char *url, bool is_json,
-	       const char *body)
+	       const char *headers, const char *body)
 {
-	const char *why = begin(h, post, url, is_json, body);
+	const char *why = begin(h, post, url, is_json, headers, body);
 
 	if (why) {
 		post->done(post->arg, why, 0);

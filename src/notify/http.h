@@ -36,9 +36,12 @@ struct http_post {
 void http_init(struct http *h);
 /* Frees everything. Nothing may be outstanding. */
 void http_done(struct http *h);
-/* Url and body are copied. Done may be called at once. */
+/*
+ * All is copied. headers: lines, each with its end; "": none beside those of the request. Done may
+ * be called at once.
+ */
 void http_post(struct http *h, struct http_post *post, const char *url, bool is_json,
-	       const char *body);
+	       const char *headers, const char *body);
 /* Done is not called any more. */
 void http_cancel(struct http_post *post);
 /* Reads the answers of the poster, and calls the callbacks. */

@@ -66,12 +66,20 @@ static char *slack(const json_t *event)
 	return dump(made);
 }
 
+/* Whether the event is in a list of words that ends with NULL. */
+static bool is_in(const char *event, const char *const *words)
+{
+	while (*words && strcmp(event, *words) != 0)
+		words++;
+	return *words != NULL;
+}
+
 static const char *severity_of(const char *event)
 {
-	if (strcmp(event, "leader") == 0 || strcmp(event, "rollout") == 0)
-		return "info";
-	return strcmp(event, "missed") == 0 || strcmp(event, "disconnected") == 0 ? "warning"
-										  : "critical";
+	static const char *const info[] = {"leader", "rollout", "recovered", NULL};
+	static const char *const warning[] = {"missed", "disconnected", "retrying", NULL};
+
+	return is_in(event, info) ? "info" : is_in(event, warning) ? "warning" : "critical";
 }
 
 /* A label, or an annotation. */
@@ -110,13 +118,107 @@ static char *alertmanager(const json_t *event)
 			      "startsAt", json_text(event, "time", "")));
 }
 
-char *message_text(const json_t *event, enum notify_template form)
+/* --- PagerDuty and Teams -------------------------------------------------- */
+
+/*
+ * The incident that an event is about. All that is wrong with a task is one incident, which
+ * `recovered` resolves; any other event is one of its own.
+ */
+static void put_incident(json_t *whole, const json_t *event, const char *kind)
+{
+	static const char *const of_task[] = {"failed", "lost",	     "missed", "overdue",
+					      "dead",	"recovered", NULL};
+	const char *task = json_text(event, "task", "");
+	char key[256];
+
+	if (is_in(kind, of_task) && task[0] != '\0')
+		snprintf(key, sizeof(key), "zkleader/%.240s", task);
+	else
+		snprintf(key, sizeof(key), "zkleader/event/%.200s", json_text(event, "id", ""));
+	json_object_set_new(whole, "dedup_key", json_string(key));
+	json_object_set_new(whole, "event_action",
+			    json_string(strcmp(kind, "recovered") == 0 ? "resolve" : "trigger"));
+}
+
+/* An event for Events API v2. */
+static char *pagerduty(const json_t *event, const char *key)
+{
+	const char *kind = json_text(event, "event", "?"), *task = json_text(event, "task", "");
+	const char *node = json_text(event, "node", "");
+	json_t *whole = json_object(), *payload = json_object();
+	char summary[1025];
+
+	snprintf(summary, sizeof(summary), "%.1000s", json_text(event, "text", "?"));
+	json_object_set_new(payload, "summary", json_string(summary));
+	json_object_set_new(payload, "source",
+			    json_string(node[0]	  ? node
+					: task[0] ? task
+						  : "zkleader"));
+	json_object_set_new(payload, "severity", json_string(severity_of(kind)));
+	json_object_set_new(payload, "timestamp", json_string(json_text(event, "time", "")));
+	json_object_set_new(payload, "class", json_string(kind));
+	if (task[0] != '\0')
+		json_object_set_new(payload, "component", json_string(task));
+	json_object_set_new(payload, "custom_details", json_deep_copy(event));
+	json_object_set_new(whole, "routing_key", json_string(key));
+	put_incident(whole, event, kind);
+	json_object_set_new(whole, "client", json_string("zkleader"));
+	json_object_set_new(whole, "payload", payload);
+	return dump(whole);
+}
+
+/* A block of text as it is: a TextBlock would take it for Markdown. */
+static json_t *block_of(const char *text, const char *key, const char *value)
+{
+	return json_pack("{s:s, s:[{s:s, s:s, s:s}]}", "type", "RichTextBlock", "inlines", "type",
+			 "TextRun", "text", text, key, value);
+}
+
+static void put_fact(json_t *facts, const json_t *event, const char *key, const char *title)
+{
+	const char *value = json_text(event, key, "");
+
+	if (value[0] != '\0')
+		json_array_append_new(facts,
+				      json_pack("{s:s, s:s}", "title", title, "value", value));
+}
+
+/* An adaptive card, as a workflow "when a webhook request is received" takes it. */
+static char *teams(const json_t *event)
+{
+	const char *kind = json_text(event, "event", "?");
+	const char *output = json_text(event, "output", "");
+	bool info = strcmp(severity_of(kind), "info") == 0;
+	json_t *body = json_array(), *facts = json_array();
+
+	json_array_append_new(body, block_of(kind, "color", info ? "Good" : "Attention"));
+	json_array_append_new(body, block_of(json_text(event, "text", "?"), "size", "Medium"));
+	put_fact(facts, event, "task", "Task");
+	put_fact(facts, event, "tick", "Tick");
+	put_fact(facts, event, "node", "Node");
+	put_fact(facts, event, "version", "Version");
+	put_fact(facts, event, "why", "Why");
+	put_fact(facts, event, "detail", "Detail");
+	put_fact(facts, event, "time", "Time");
+	json_array_append_new(body, json_pack("{s:s, s:o}", "type", "FactSet", "facts", facts));
+	if (output[0] != '\0')
+		json_array_append_new(body, block_of(end_of(output), "fontType", "Monospace"));
+	return dump(json_pack("{s:s, s:[{s:s, s:n, s:{s:s, s:s, s:s, s:o}}]}", "type", "message",
+			      "attachments", "contentType",
+			      "application/vnd.microsoft.card.adaptive", "contentUrl", "content",
+			      "$schema", "http://adaptivecards.io/schemas/adaptive-card.json",
+			      "type", "AdaptiveCard", "version", "1.4", "body", body));
+}
+
+char *message_text(const json_t *event, enum notify_template form, const char *key)
 {
 	char *text;
 
 	switch (form) {
 	case NOTIFY_SLACK: return slack(event);
 	case NOTIFY_ALERTMANAGER: return alertmanager(event);
+	case NOTIFY_PAGERDUTY: return pagerduty(event, key);
+	case NOTIFY_TEAMS: return teams(event);
 	case NOTIFY_JSON: break;
 	}
 	text = json_dumps(event, JSON_COMPACT);

@@ -6,7 +6,7 @@
 
 #include "config/keys/notify_config.h"
 
-/* A heap string for the caller: JSON in that form. */
-char *message_text(const json_t *event, enum notify_template form);
+/* A heap string for the caller: JSON in that form. key: for PagerDuty. */
+char *message_text(const json_t *event, enum notify_template form, const char *key);
 
 #endif

@@ -79,7 +79,8 @@ static void take_run(struct notifier *n, const json_t *run)
 		snprintf(word, sizeof(word), "start");
 	else if (status >= 0 && status <= 255)
 		snprintf(word, sizeof(word), "%d", (int)status);
-	pings_add(&n->pings, task, url, word, json_text(run, "output", ""));
+	pings_add(&n->pings, task, url, word, json_text(run, "run", ""),
+		  json_text(run, "output", ""));
 }
 
 /*

@@ -8,12 +8,13 @@
 #include "base/clock.h"
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "base/text/uuid_text.h"
 #include "config/keys/ping_url.h"
 
 struct ping {
 	struct ping *next;
 	char *task, *url; /* url: as configured, with its secrets */
-	char word[16];
+	char word[16], rid[UUID_TEXT_SIZE];
 	char *body;
 	struct pings *pings;
 	struct http_post post;
@@ -58,8 +59,8 @@ static void begin(struct pings *p, struct ping *g)
 
 	g->tries++;
 	p->n_sent++;
-	ping_url_add(g->url, g->word, url);
-	http_post(p->http, &g->post, url, false, g->body);
+	ping_url_add(g->url, g->word, g->rid, url);
+	http_post(p->http, &g->post, url, false, "", g->body);
 }
 
 /* --- all of them ---------------------------------------------------------- */
@@ -116,7 +117,7 @@ int64_t pings_advance(struct pings *p)
 }
 
 void pings_add(struct pings *p, const char *task, const char *url, const char *word,
-	       const char *body)
+	       const char *rid, const char *body)
 {
 	struct ping **end = &p->list;
 
@@ -134,6 +135,8 @@ void pings_add(struct pings *p, const char *task, const char *url, const char *w
 	if (strlen(g->body) > PINGS_BODY_MAX)
 		g->body[PINGS_BODY_MAX] = '\0';
 	snprintf(g->word, sizeof(g->word), "%s", word);
+	if (uuid_text_is(rid, strlen(rid)))
+		snprintf(g->rid, sizeof(g->rid), "%s", rid);
 	while (*end)
 		end = &(*end)->next;
 	*end = g;

@@ -26,9 +26,12 @@ struct pings {
 
 void pings_init(struct pings *p, struct http *http);
 void pings_done(struct pings *p);
-/* url: without the word that comes behind it. The body may be ""; all is copied. */
+/*
+ * url: without the word that comes behind it. rid: the UUID of the run; "": none. The body may be
+ * ""; all is copied.
+ */
 void pings_add(struct pings *p, const char *task, const char *url, const char *word,
-	       const char *body);
+	       const char *rid, const char *body);
 /* Goes on with all pings. Returns when to be called again though nothing came, CLOCK_BOOTTIME. */
 int64_t pings_advance(struct pings *p);
 

@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "http/client.h"
 
-#define POSTER_FD 3 /* the socket; no descriptor above it is left open */
+#define POSTER_LINES_MAX 100 /* headers of a request */
+#define POSTER_FD	 3   /* the socket; no descriptor above it is left open */
 
 struct poster {
 	struct http_client *client;
@@ -23,7 +24,8 @@ struct request {
 	struct http_request http;
 	const struct poster *poster;
 	uint64_t id;
-	char *url, *body;
+	char *url, *headers, *body;
+	const char *lines[POSTER_LINES_MAX + 2]; /* of the headers */
 };
 
 /* Sends an answer to the parent. If the parent is gone, this process ends. */
@@ -37,6 +39,7 @@ static void answer(void *arg, const struct http_answer *answer)
 	if (send(r->poster->fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a))
 		_exit(EXIT_FAILURE);
 	free(r->url);
+	free(r->headers);
 	free(r->body);
 	free(r);
 }
@@ -52,14 +55,29 @@ static char *read_text(int fd, size_t from, size_t to)
 	return text;
 }
 
+/* Splits the headers into lines. */
+static void split(struct request *r, bool is_json)
+{
+	size_t n = 0;
+
+	if (is_json)
+		r->lines[n++] = "Content-Type: application/json";
+	for (char *at = r->headers, *end; *at && n < POSTER_LINES_MAX + 1; at = end + 1) {
+		end = strchr(at, '\n');
+		if (!end)
+			_exit(EXIT_FAILURE);
+		*end = '\0';
+		r->lines[n++] = at;
+	}
+	r->lines[n] = NULL;
+}
+
 /*
  * Takes a request of the parent. This process ends if the parent has ended, or if the message is
  * not one that the parent would send.
  */
 static void take(const struct poster *p)
 {
-	static const char *const json[] = {"Content-Type: application/json", NULL};
-	static const char *const plain[] = {NULL};
 	union {
 		struct cmsghdr head;
 		char space[CMSG_SPACE(sizeof(int))];
@@ -77,16 +95,18 @@ static void take(const struct poster *p)
 	if (recvmsg(p->fd, &m, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(q) || !CMSG_FIRSTHDR(&m))
 		_exit(EXIT_SUCCESS);
 	memcpy(&text, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(text));
-	if (fstat(text, &st) < 0 || (size_t)st.st_size < q.url_len)
+	if (fstat(text, &st) < 0 || (size_t)st.st_size < q.url_len + q.headers_len)
 		_exit(EXIT_FAILURE);
 	r = mem_calloc(1, sizeof(*r));
 	r->id = q.id;
 	r->url = read_text(text, 0, q.url_len);
-	r->body = read_text(text, q.url_len, (size_t)st.st_size);
+	r->headers = read_text(text, q.url_len, q.url_len + q.headers_len);
+	r->body = read_text(text, q.url_len + q.headers_len, (size_t)st.st_size);
+	split(r, q.is_json);
 	close(text);
 	r->poster = p;
 	r->http = (struct http_request){.url = r->url,
-					.headers = q.is_json ? json : plain,
+					.headers = r->lines,
 					.body = r->body,
 					.len = strlen(r->body),
 					.timeout_ms = POSTER_TIMEOUT_MS,

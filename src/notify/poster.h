@@ -8,11 +8,11 @@
 
 #define POSTER_TIMEOUT_MS 10000 /* limit of each request */
 
-/* A request, sent with a file that holds the URL and behind it the body. */
+/* A request, sent with a file that holds the URL, behind it the headers, and then the body. */
 struct poster_request {
 	uint64_t id;
-	size_t url_len;
-	bool is_json; /* its body */
+	size_t url_len, headers_len; /* headers: lines, each with its end */
+	bool is_json;		     /* its body */
 };
 
 struct poster_answer {

@@ -13,6 +13,7 @@
 #include "config/keys/ping_url.h"
 #include "notify/command.h"
 #include "notify/message.h"
+#include "config/keys/notify_secret.h"
 
 /* An outstanding attempt to send a message. */
 struct send {
@@ -123,10 +124,20 @@ static void begin_command(struct send *x, const struct notify_config *c)
 		x->pid = pid;
 }
 
-static void begin_url(struct send *x, const struct notify_config *c)
+/* Posts the event; body, headers and key are read anew for each attempt. */
+static void begin_url(struct send *x, const struct notify_config *c, const json_t *event)
 {
+	char why[NOTIFY_WHY_SIZE];
+	mem_auto char *headers = notify_secret_headers(c, why);
+	mem_auto char *key = headers ? notify_secret_routing_key(c, why) : NULL;
+
 	ping_url_shown(c->url, x->to);
-	http_post(x->sends->http, &x->post, c->url, true, x->body);
+	if (!key) {
+		end(x, why, 0);
+		return;
+	}
+	x->body = message_text(event, c->form, key);
+	http_post(x->sends->http, &x->post, c->url, true, headers, x->body);
 }
 
 static void begin(struct sends *s, struct spooled *m)
@@ -152,15 +163,16 @@ static void begin(struct sends *s, struct spooled *m)
 			   .message = m,
 			   .until_ms = clock_boot_ms() + SENDS_COMMAND_MS};
 	x->post = (struct http_post){.done = on_posted, .arg = x};
-	x->body = message_text(event, url ? c->form : NOTIFY_JSON);
-	json_decref(event);
 	s->list = x;
 	s->n++;
 	m->sending = true;
-	if (url)
-		begin_url(x, c);
-	else
+	if (url) {
+		begin_url(x, c, event);
+	} else {
+		x->body = message_text(event, NOTIFY_JSON, "");
 		begin_command(x, c);
+	}
+	json_decref(event);
 }
 
 /* --- all attempts --------------------------------------------------------- */

@@ -19,15 +19,27 @@
 
 #define PART ".part" /* the end of the name of an incomplete file */
 
+/* The command that helps where the folder is missing, or another user's; "": another remedy. */
+static void put_remedy(const struct spool *s, int e, char remedy[SPOOL_REMEDY_SIZE])
+{
+	remedy[0] = '\0';
+	if (e == ENOENT || e == EACCES || e == EPERM)
+		snprintf(remedy, SPOOL_REMEDY_SIZE, "install -d -m 0700 -o %u %.100s",
+			 (unsigned)geteuid(), s->path);
+}
+
 static bool fail(struct spool *s, const char *what)
 {
 	int e = errno;
-	char why[SPOOL_WHY_SIZE];
+	char why[SPOOL_WHY_SIZE], remedy[SPOOL_REMEDY_SIZE];
 
-	snprintf(why, sizeof(why), "the spool cannot be used: %s: %s", what, strerror(e));
+	put_remedy(s, e, remedy);
+	snprintf(why, sizeof(why), "the spool cannot be used: %s: %s%s%s", what, strerror(e),
+		 remedy[0] ? "; as root: " : "", remedy);
 	if (strcmp(why, s->problem) != 0)
 		log_error("the spool cannot be used", LOG_STR("path", s->path),
-			  LOG_STR("what", what), LOG_STR("why", strerror(e)));
+			  LOG_STR("what", what), LOG_STR("why", strerror(e)),
+			  LOG_STR("remedy", remedy[0] ? remedy : NULL));
 	snprintf(s->problem, sizeof(s->problem), "%s", why);
 	return false;
 }
@@ -180,12 +192,26 @@ static bool load(struct spool *s)
 	return true;
 }
 
+/* Opens the folder; one that is missing is made, for this user alone. */
+static bool open_folder(struct spool *s)
+{
+	s->folder = fd_private(open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (s->folder >= 0)
+		return true;
+	if (errno != ENOENT)
+		return fail(s, "open");
+	if (mkdir(s->path, 0700) < 0)
+		return fail(s, "make");
+	log_info("the spool is made", LOG_STR("path", s->path));
+	s->folder = fd_private(open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	return s->folder >= 0 || fail(s, "open");
+}
+
 bool spool_is_good(struct spool *s)
 {
 	if (s->folder < 0) {
-		s->folder = fd_private(open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-		if (s->folder < 0)
-			return fail(s, "open");
+		if (!open_folder(s))
+			return false;
 		if (!load(s))
 			return false;
 	}

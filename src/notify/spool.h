@@ -16,7 +16,8 @@
 #define SPOOL_NAME_SIZE	   40
 #define SPOOL_ID_SIZE	   65
 #define SPOOL_CHANNEL_SIZE 120
-#define SPOOL_WHY_SIZE	   200
+#define SPOOL_WHY_SIZE	   400
+#define SPOOL_REMEDY_SIZE  150
 
 /* A message for one channel: "NAME/url" or "NAME/command". */
 struct spooled {

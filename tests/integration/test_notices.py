@@ -16,7 +16,7 @@ from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
 KEYS = {"event", "id", "task", "node", "version", "time", "token", "tick", "attempt", "exit_status", "output", "text",
-        "why", "detail"}
+        "why", "detail", "final", "failed", "since", "first"}
 
 
 @pytest.fixture
@@ -171,13 +171,16 @@ def test_a_spool_that_cannot_be_used_is_a_problem_and_nothing_is_lost(fleet, hoo
     a = begin(fleet, text=section(url=hooks.url("/x"), on=["failed"]), tasks=[task_text(TASK, tick="1s")])
     wait_until(lambda: a.leads(TASK), what="a leads")
     wait_until(lambda: any("zkleader-notify is there" in p["message"] for p in a.problems()), what="none is there")
-    spool = folder / "away"
+    spool = folder / "no" / "away"
     notifier(a, spool=spool)
     wait_until(lambda: any("the spool cannot be used" in p["message"] and p["file"] == str(spool)
-                           for p in a.problems()), what="it is a problem")
+                           and f"install -d -m 0700 -o {os.geteuid()} {spool}"[:100] in p["message"]
+                           for p in a.problems()), what="it is a problem, with its remedy")
     run(jobs, a, "exit 3", "--tick", "1s", code=3)
     holds_for(lambda: len(zk.names("notices")) == 1 and not hooks.seen, 1, "it waits")
-    spool.mkdir()
+    spool.parent.mkdir()
+    wait_until(spool.is_dir, what="it makes the folder")
+    assert spool.stat().st_mode & 0o777 == 0o700
     assert hooks.events(1)[0]["exit_status"] == 3
     wait_until(lambda: a.problems() == [] and zk.names("notices") == [], what="all is well")
 
@@ -251,15 +254,27 @@ def test_a_file_that_others_can_write_is_not_heeded_and_named(fleet, hooks, noti
     assert "nobody is told by what this file says" in n.log() and not hooks.seen
 
 
-def test_a_node_without_a_connection_says_so_itself(fleet, hooks, notifier, own_server):
+def test_nodes_that_are_back_from_an_outage_are_one_message_a_minute_later(fleet, hooks, notifier, own_server, zk):
     own_server.start()
-    a = begin(fleet, text=section(url=hooks.url("/x"), on=["disconnected"]))
-    notifier(a)
+    nodes = [begin(fleet, name, section(url=hooks.url("/x"), on=["disconnected"])) for name in ("a", "b", "c")]
+    for one in nodes:
+        notifier(one)
+    wait_until(lambda: all(len(n.call("workers")) == 3 for n in nodes), what="all are there")
     own_server.kill()
-    [event] = hooks.events(1)
-    assert event["event"] == "disconnected" and event["task"] is None
+    wait_until(lambda: all(n.status()["session"]["state"] != "connected" for n in nodes), what="all are cut off")
+    time.sleep(12)
+    assert not hooks.seen
     own_server.start()
-    a.wait_connected(60)
+    for one in nodes:
+        one.wait_connected(60)
+    began = time.monotonic()
+    names = [next(w["node"] for w in one.call("workers") if w["self"]) for one in nodes]
+    [event] = hooks.events(1, 120)
+    assert time.monotonic() - began > 30
+    assert event["event"] == "disconnected" and event["task"] is None
+    assert event["text"].startswith("3 servers were without ZooKeeper, and are back: ")
+    assert all(name in event["text"] and name in event["output"] for name in names)
+    holds_for(lambda: len(hooks.seen) == 1, 5, "one message")
     holds_for(lambda: len(hooks.seen) == 1, 2, "once")
 
 
@@ -372,3 +387,61 @@ def test_what_is_wrong_with_a_section_is_said_with_its_place(fleet, program, fol
                        (5, "no absolute path"), (6, "is in line 5 already"), (6, "url: is none")):
         assert any(f"notify.conf:{line}: " in said and text in said for said in (out.out + out.err).splitlines()), (line, text, out)
     a.call("status")
+
+
+def test_a_row_of_failures_and_its_end_in_every_form(fleet, hooks, notifier, jobs, folder, zk):
+    key, secret = folder / "key", folder / "headers"
+    key.write_text("R0UT1NG\n")
+    secret.write_text("Authorization: Bearer s3cret\n\nX-Two: 2\n")
+    key.chmod(0o640), secret.chmod(0o644)
+    text = (section("all", url=hooks.url("/all")) +
+            section("first", url=hooks.url("/first"), repeat="first", on=["failed", "recovered"]) +
+            section("pd", url=hooks.url("/pd"), template="pagerduty", on=["failed", "recovered"], **{"routing-key-file": key}) +
+            section("teams", url=hooks.url("/teams"), template="teams", on=["failed"], headers=["X-One: 1"],
+                    **{"headers-file": secret}))
+    a = begin(fleet, text=text)
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    notifier(a)
+    run(jobs, a, "true", "--tick", "none", code=0)
+    for _ in range(3):
+        run(jobs, a, "exit 3", "--tick", "none", code=3)
+    run(jobs, a, "true", "--tick", "none", code=0)
+    run(jobs, a, "true", "--tick", "none", code=0)
+
+    def got(path):
+        return [json.loads(body) for p, body in list(hooks.got) if p == path]
+    wait_until(lambda: len(got("/all")) >= 4 and len(got("/pd")) >= 4 and len(got("/first")) >= 2, what="all have come")
+    rows = sorted((e for e in got("/all") if e["event"] != "leader"), key=lambda e: e["time"])
+    assert [(e["event"], e["final"], e["failed"], e["first"]) for e in rows] == [
+        ("failed", True, 1, True), ("failed", True, 1, False), ("failed", True, 1, False), ("recovered", None, 3, None)]
+    assert {e["since"] for e in rows} == {rows[0]["time"]}
+    assert sorted(e["event"] for e in got("/first")) == ["failed", "recovered"]
+    assert {(e["event_action"], e["dedup_key"], e["routing_key"]) for e in got("/pd")} == {
+        ("trigger", f"zkleader/{TASK}", "R0UT1NG"), ("resolve", f"zkleader/{TASK}", "R0UT1NG")}
+    assert {e["payload"]["severity"] for e in got("/pd")} == {"critical", "info"}
+    assert not got("/teams")
+    wait_until(lambda: any(p["file"] == "teams/url" and "chmod 640" in p["message"] and "s3cret" not in p["message"]
+                           for p in a.problems()), what="others can read the file: named")
+    secret.chmod(0o640)
+    wait_until(lambda: len(got("/teams")) == 3, 90, "the cards have come")
+    card = got("/teams")[0]["attachments"][0]
+    assert card["contentType"] == "application/vnd.microsoft.card.adaptive" and card["content"]["type"] == "AdaptiveCard"
+    sent = [h for path, h in hooks.headers if path == "/teams"]
+    assert all((h["X-One"], h["X-Two"], h["Authorization"]) == ("1", "2", "Bearer s3cret") for h in sent)
+    assert zk.names("troubles") == []
+
+
+def test_attempts_that_others_follow_are_told_where_somebody_wants_to_know(fleet, hooks, notifier, folder, runner):
+    counter = folder / "count"
+    body = f"echo x >> {counter}; test $(wc -l < {counter}) -ge 3"
+    text = (section("all", url=hooks.url("/all")) + section("tries", url=hooks.url("/tries"), on=["retrying", "failed"]))
+    a = begin(fleet, text=text, tasks=[scheduled(TASK, "every 1h", ["/bin/sh", "-c", body], retries=2, retry_delay="1s")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    notifier(a)
+    runner(a)
+    assert a.program("trigger", TASK, "--wait").returncode in (0, 1)
+    wait_until(lambda: counter.exists() and counter.read_text().count("x") == 3, what="the third is good")
+    wait_until(lambda: len([1 for p, _ in hooks.got if p == "/tries"]) == 2, what="two attempts are told")
+    told = [json.loads(b) for p, b in hooks.got if p == "/tries"]
+    assert [(e["event"], e["attempt"], e["final"]) for e in told] == [("retrying", 1, False), ("retrying", 2, False)]
+    holds_for(lambda: not [1 for p, b in hooks.got if p == "/all" and json.loads(b)["event"] != "leader"], 2, "no other")

@@ -61,11 +61,14 @@ Test(notify, all_keys)
 {
 	cr_assert_eq(load("task a { }\nnotify \"chat\" {\n\ton = {failed, \"lost\"}\n"
 			  "\ttasks = {\"night*\", b}\n\turl = \"http://u:p@h:8080/x?y=1\"\n"
-			  "\ttemplate = alertmanager\n\tcommand = {\"/bin/mail\", \"a b\"}\n}\n"
-			  "notify a { on = rollout command = {\"/bin/true\"} }\n"),
+			  "\ttemplate = alertmanager\n\tcommand = {\"/bin/mail\", \"a b\"}\n"
+			  "\trepeat = first\n\theaders = {\"A: b\", \"X-Key: c d\"}\n"
+			  "\theaders-file = \"/etc/h\"\n}\n"
+			  "notify a { on = rollout command = {\"/bin/true\"} }\n"
+			  "notify p { template = pagerduty routing-key-file = key }\n"),
 		     0, "%s", problems.n ? problems.list[0].message : "");
 	cr_assert_eq(n_tasks, 1);
-	cr_assert_eq(notifies.n, 2);
+	cr_assert_eq(notifies.n, 3);
 	const struct notify_config *c = &notifies.list[0];
 	cr_expect_eq(c->events, 1U << NOTICE_FAILED | 1U << NOTICE_LOST);
 	cr_assert_eq(c->n_tasks, 2);
@@ -75,11 +78,23 @@ Test(notify, all_keys)
 	cr_assert_eq(c->n_command, 2);
 	cr_expect_str_eq(c->command[1], "a b");
 	cr_expect_eq(c->line, 2);
+	cr_expect(c->first);
+	cr_assert_eq(c->n_headers, 2);
+	cr_expect_str_eq(c->headers[1], "X-Key: c d");
+	cr_expect_str_eq(c->headers_file, "/etc/h");
+	cr_expect_not(notifies.list[1].first);
+	cr_expect_eq(notifies.list[2].form, NOTIFY_PAGERDUTY);
+	cr_expect_str_eq(notifies.list[2].url, "https://events.pagerduty.com/v2/enqueue");
+	cr_expect_str_eq(notifies.list[2].routing_key_file, "key", "beside the file");
 	cr_expect_eq(notifies.list[1].events, 1U << NOTICE_ROLLOUT);
 	cr_expect_null(notifies.list[1].url);
 	struct notify_configs copy = notify_configs_copy(&notifies);
 	cr_expect(notify_configs_equal(&notifies, &copy));
 	copy.list[0].command[1][0] = 'x';
+	cr_expect_not(notify_configs_equal(&notifies, &copy));
+	copy.list[0].command[1][0] = 'a';
+	cr_expect(notify_configs_equal(&notifies, &copy));
+	copy.list[0].headers[1][0] = 'Y';
 	cr_expect_not(notify_configs_equal(&notifies, &copy));
 	notify_configs_done(&copy);
 	forget();
@@ -108,6 +123,18 @@ Test(notify, refused)
 		 "template: \"email\" is not one of \"json\", \"slack\", \"alertmanager\""},
 		{"notify x {\n template = slack\n command = {\"/bin/true\"} }", 2,
 		 "template: needs a url, to which it is posted: "},
+		{"notify x {\n command = {\"/bin/true\"}\n headers = {\"A: b\"} }", 3,
+		 "headers: needs a url, to which they are sent"},
+		{"notify x {\n url = \"http://h/\"\n headers = {\"A b\"} }", 3,
+		 "headers: \"A b...\" is none: that is \"Name: value\""},
+		{"notify x {\n url = \"http://h/\"\n headers = {\"content-Length: 3\"} }", 3,
+		 "headers: \"content-Length...\" is none: "},
+		{"notify x {\n url = \"http://h/\"\n repeat = once }", 3,
+		 "repeat: \"once\" is not one of \"all\", \"first\""},
+		{"notify x {\n template = pagerduty }", 2,
+		 "template: pagerduty needs routing-key-file"},
+		{"notify x {\n url = \"http://h/\"\n routing-key-file = k }", 3,
+		 "routing-key-file: is for template = \"pagerduty\" alone"},
 		{"notify x {\n command = {mail} }", 2,
 		 "command: \"mail\" is no absolute path of a program"},
 		{"notify x {\n command = \"/bin/mail\" }", 2, "command: is an array"},

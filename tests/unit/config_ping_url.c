@@ -49,19 +49,21 @@ Test(ping_url, is_http_with_a_host)
 Test(ping_url, a_word_comes_behind_the_path)
 {
 	static const struct {
-		const char *url, *word, *expected;
+		const char *url, *word, *rid, *expected;
 	} cases[] = {
-		{"http://h", "start", "http://h/start"},
-		{"http://h/", "0", "http://h/0"},
-		{"https://h/a/b", "255", "https://h/a/b/255"},
-		{"https://h/a/b//", "fail", "https://h/a/b/fail"},
-		{"https://h/a?x=1/2&y", "start", "https://h/a/start?x=1/2&y"},
-		{"https://h?x", "start", "https://h/start?x"},
+		{"http://h/a", "0", "1-2", "http://h/a/0?rid=1-2"},
+		{"http://h/a?x", "0", "1-2", "http://h/a/0?x&rid=1-2"},
+		{"http://h", "start", "", "http://h/start"},
+		{"http://h/", "0", "", "http://h/0"},
+		{"https://h/a/b", "255", "", "https://h/a/b/255"},
+		{"https://h/a/b//", "fail", "", "https://h/a/b/fail"},
+		{"https://h/a?x=1/2&y", "start", "", "https://h/a/start?x=1/2&y"},
+		{"https://h?x", "start", "", "https://h/start?x"},
 	};
 	char text[PING_URL_SIZE];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ping_url_add(cases[i].url, cases[i].word, text);
+		ping_url_add(cases[i].url, cases[i].word, cases[i].rid, text);
 		cr_expect_str_eq(text, cases[i].expected);
 	}
 }

@@ -160,7 +160,8 @@ static void write_uncommented(const struct document *d, FILE *out)
 		/* Those need a file or a group, or go not together with another key. */
 		if (i < n && !strstr(keys[i].name, "-file") && !strstr(keys[i].name, "-group") &&
 		    !strstr(keys[i].name, "partition") && strcmp(keys[i].name, "spread") != 0 &&
-		    strcmp(keys[i].name, "url") != 0 && strcmp(keys[i].name, "template") != 0)
+		    strcmp(keys[i].name, "url") != 0 && strcmp(keys[i].name, "template") != 0 &&
+		    strcmp(keys[i].name, "headers") != 0)
 			fprintf(out, "%s\n", l.key);
 	}
 }

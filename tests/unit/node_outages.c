@@ -4,8 +4,7 @@
 #include "base/clock.h"
 #include "node/notices/outages.h"
 
-static const struct notice_rule all[] = {
-	{.events = 1U << NOTICE_DISCONNECTED | 1U << NOTICE_ROLLOUT}};
+static const struct notice_rule all[] = {{.events = 1U << NOTICE_ROLLOUT}};
 static struct outages outages;
 
 /* In a fleet of our own with a notifier; the folder of notices is there. */
@@ -31,103 +30,194 @@ static void cut(void)
 static void is_up(void)
 {
 	connection(STORE_CONNECTED);
+	pass(0);
+	script_confirm();
 	outages_up(&outages);
 }
 
-static void tells_after(int64_t ms)
+static void wants_outages(void)
 {
-	size_t before = n_told;
+	static const struct notice_rule rule[] = {{.events = 1U << NOTICE_DISCONNECTED}};
 
-	pass(ms - 1);
-	cr_expect_eq(n_told, before);
+	notices_set_rules(&notices, rule, 1);
+}
+
+/* It is back after so long, and notes that. */
+static void comes_back(int64_t ms)
+{
+	session.lease.deadline_ms = 0;
+	cut();
+	pass(ms);
+	is_up();
+}
+
+static struct notice_record noted_one(void)
+{
+	struct notice_record r;
+	const char *why;
+
+	cr_assert_eq(record_parse_notice(store.last.data, store.last.len, &r, &why), 0, "%s", why);
+	return r;
+}
+
+/* A note of that node as it is read. */
+static struct store_reply note_of(const char *node)
+{
+	static struct buffer data;
+	struct notice_record r;
+
+	notice_init(&registry, &r, NOTICE_DISCONNECTED, "");
+	snprintf(r.id, sizeof(r.id), "n");
+	snprintf(r.node, sizeof(r.node), "%s", node);
+	r.since = WALL_MS;
+	buffer_done(&data);
+	buffer_init(&data, RECORD_NOTICE_MAX);
+	cr_assert_eq(record_pack_notice(&data, &r), 0);
+	return holds(data.data, data.len, (struct store_stat){0});
+}
+
+Test(outages, a_node_that_comes_back_notes_itself_and_is_told_of_a_minute_later)
+{
+	int64_t since = host_wall_ms(&host);
+
+	wants_outages();
+	comes_back(ROLLOUTS_WAIT_MS);
+	asks_begins("create outages/", failed(STORE_NO_NODE));
+	asks("create outages", ok());
+	asks_begins("create outages/", ok());
+	cr_expect_str_eq(noted_one().node, "host-me");
+	cr_expect_eq(noted_one().since, since);
+	cr_expect_eq(noted_one().time, since + ROLLOUTS_WAIT_MS);
+	pass(RETURNS_WAIT_MS - 1);
+	idle();
 	pass(1);
-	cr_assert_eq(n_told, before + 1);
-	cr_expect_eq(told.event, NOTICE_DISCONNECTED);
-}
-
-Test(outages, a_connection_that_went_is_told_once_the_lease_is_over)
-{
-	char since[CLOCK_TEXT_SIZE], text[NOTICE_TEXT_MAX + 1];
-
-	session_set_leading(&session, true);
+	asks("list outages", names("a", NULL));
+	asks("get outages/a", note_of("host-me"));
+	asks_begins("check workers/me, delete outages/a, create notices/", ok());
 	pass(0);
-	int64_t left = session_lease_left(&session);
-	cr_assert_gt(left, ROLLOUTS_WAIT_MS);
-	clock_format(host_wall_ms(&host), since);
-	cut();
-	tells_after(left);
-	snprintf(text, sizeof(text),
-		 "host-me has had no connection with ZooKeeper since %s, and leads nothing", since);
-	cr_expect_str_eq(told.text, text);
+	cr_assert_eq(n_told, 1);
+	cr_expect_eq(told.event, NOTICE_DISCONNECTED);
 	cr_expect_str_eq(told.node, "host-me");
-	cr_expect_str_eq(told.version, "2.0");
-	cr_expect_str_empty(told.task);
-	pass(60000);
-	cr_expect_eq(n_told, 1, "and once");
+	cr_expect_str_eq(told.text, "1 server was without ZooKeeper, and is back: host-me");
+	pass(600000);
+	idle();
 }
 
-Test(outages, without_a_lease_it_is_told_after_a_second)
+Test(outages, all_that_came_back_are_one_message_with_number_and_names)
 {
-	session.lease.deadline_ms = host.now_ms + ROLLOUTS_WAIT_MS / 2;
-	cut();
-	tells_after(ROLLOUTS_WAIT_MS);
+	char *list[12], expected[NOTICE_TEXT_MAX + 1], name[20];
+	struct store_reply reply = {
+		.code = STORE_OK, .failed_op = -1, .names = list, .n_names = 12};
+
+	wants_outages();
+	comes_back(ROLLOUTS_WAIT_MS);
+	asks_begins("create outages/", ok());
+	pass(RETURNS_WAIT_MS);
+	for (size_t i = 0; i < 12; i++)
+		cr_assert_gt(asprintf(&list[i], "n%zu", i), 0);
+	asks("list outages", reply);
+	for (size_t i = 0; i < 12; i++) {
+		char text[40];
+		snprintf(text, sizeof(text), "get outages/n%zu", i);
+		snprintf(name, sizeof(name), "web%zu", i);
+		asks(text, note_of(name));
+		free(list[i]);
+	}
+	asks_begins("check workers/me, delete outages/n0, delete outages/n1", ok());
+	pass(0);
+	snprintf(expected, sizeof(expected),
+		 "12 servers were without ZooKeeper, and are back: web0, web1, web2, web3, web4, "
+		 "web5, "
+		 "web6, web7, web8, web9 and 2 more");
+	cr_expect_str_eq(told.text, expected);
+	cr_expect_str_empty(told.node);
+	cr_expect(told.output_len > 0 && strncmp(told.output, "web0 from ", 10) == 0);
+}
+
+Test(outages, what_another_node_has_collected_is_not_told_again)
+{
+	wants_outages();
+	comes_back(ROLLOUTS_WAIT_MS);
+	asks_begins("create outages/", failed(STORE_UNKNOWN));
+	pass(RETURNS_AGAIN_MS);
+	asks_begins("create outages/", failed(STORE_NODE_EXISTS));
+	pass(RETURNS_WAIT_MS);
+	asks("list outages", names("a", NULL));
+	asks("get outages/a", note_of("host-me"));
+	asks_begins("check workers/me, delete outages/a", failed_at(STORE_NO_NODE, 1));
+	pass(RETURNS_AGAIN_MS);
+	asks("list outages", names(NULL));
+	pass(600000);
+	idle();
+	cr_expect_eq(n_told, 0);
+}
+
+Test(outages, the_first_in_rank_looks_for_notes_of_those_that_have_gone_again)
+{
+	joins("z", "2.0", 5);
+	wants_outages();
+	outages_fleet_changed(&outages);
+	pass(RETURNS_WAIT_MS);
+	asks("list outages", failed(STORE_NO_NODE));
+	joins("a", "2.0", 5); /* it comes before us */
+	outages_fleet_changed(&outages);
+	pass(2 * RETURNS_WAIT_MS);
+	idle();
 }
 
 Test(outages, one_that_came_back_in_time_is_not_told)
 {
-	session.lease.deadline_ms = 0;
+	wants_outages();
+	session_set_leading(&session, true);
+	pass(0);
+	int64_t left = session_lease_left(&session);
+	cr_assert_gt(left, ROLLOUTS_WAIT_MS);
 	cut();
-	pass(ROLLOUTS_WAIT_MS - 1);
+	pass(left - 1);
 	is_up();
 	cr_expect_eq(outages.since, 0);
 	cr_expect_not(host_timer_is_set(&outages.lost));
-	pass(60000);
-	cr_expect_eq(n_told, 0);
+	cr_expect_eq(notices.n, 0);
+	for (size_t i = 0; i < store.n_open; i++)
+		cr_expect_null(strstr(store.open[i].text, "create outages"));
 }
 
 /* Whatever else goes meanwhile, as the session, it began with the connection. */
-Test(outages, it_is_one_until_the_session_is_up)
+Test(outages, one_that_is_away_for_ten_minutes_tells_by_itself_and_once)
 {
 	int64_t since = host_wall_ms(&host);
+	char text[NOTICE_TEXT_MAX + 1], when[CLOCK_TEXT_SIZE];
 
+	wants_outages();
+	clock_format(since, when);
 	session.lease.deadline_ms = 0;
 	cut();
 	pass(600);
 	outages_cut(&outages);
 	cr_expect_eq(outages.since, since);
-	tells_after(400);
+	pass(OUTAGES_OWN_MS - 601);
+	cr_expect_eq(n_told, 0);
+	pass(1);
+	cr_assert_eq(n_told, 1);
+	snprintf(text, sizeof(text),
+		 "host-me has had no connection with ZooKeeper since %s, and leads nothing", when);
+	cr_expect_str_eq(told.text, text);
+	cr_expect_str_eq(told.node, "host-me");
 	outages_cut(&outages);
-	pass(60000);
+	pass(OUTAGES_OWN_MS);
 	cr_expect_eq(n_told, 1);
-}
-
-Test(outages, the_next_is_told_again_with_its_own_begin)
-{
-	char since[CLOCK_TEXT_SIZE];
-
-	session.lease.deadline_ms = 0;
-	cut();
-	tells_after(ROLLOUTS_WAIT_MS);
-	is_up();
-	notices_taken(&notices, told.id, strlen(told.id));
-	pass(5000);
-	clock_format(host_wall_ms(&host), since);
-	session.lease.deadline_ms = 0;
-	cut();
-	tells_after(ROLLOUTS_WAIT_MS);
-	cr_expect_not_null(strstr(told.text, since), "%s", told.text);
 }
 
 Test(outages, where_nobody_wants_to_know_nothing_is_kept)
 {
-	static const struct notice_rule other[] = {{.events = 1U << NOTICE_ROLLOUT}};
-
-	notices_set_rules(&notices, other, 1);
 	session.lease.deadline_ms = 0;
 	cut();
-	pass(60000);
+	pass(OUTAGES_OWN_MS);
 	cr_expect_eq(n_told, 0);
 	cr_expect_eq(notices.n, 0);
+	is_up();
+	for (size_t i = 0; i < store.n_open; i++)
+		cr_expect_null(strstr(store.open[i].text, "outages"));
 }
 
 /* --- a rollout ------------------------------------------------------------------------------------------ */

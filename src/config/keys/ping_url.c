@@ -40,13 +40,17 @@ bool ping_url_is_good(const char *url)
 	return len > 0 && host[0] != ':';
 }
 
-void ping_url_add(const char *url, const char *word, char ret_url[PING_URL_SIZE])
+void ping_url_add(const char *url, const char *word, const char *rid, char ret_url[PING_URL_SIZE])
 {
 	size_t path = strcspn(url, "?"), end = path;
 
 	while (end > 0 && url[end - 1] == '/')
 		end--;
-	snprintf(ret_url, PING_URL_SIZE, "%.*s/%s%s", (int)end, url, word, url + path);
+	snprintf(ret_url, PING_URL_SIZE, "%.*s/%s%s%s%s", (int)end, url, word, url + path,
+		 !rid[0]     ? ""
+		 : url[path] ? "&rid="
+			     : "?rid=",
+		 rid);
 }
 
 void ping_url_shown(const char *url, char ret_text[PING_URL_SIZE])

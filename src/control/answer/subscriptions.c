@@ -14,7 +14,7 @@
 #include "node/node.h"
 
 #define UNTOLD	   (-1)
-#define RUN_FIELDS 9
+#define RUN_FIELDS 10
 
 /* A task of a subscription, and what the client knows of it. */
 struct topic {
@@ -323,6 +323,7 @@ void subscriptions_run(const struct subscriptions *s, const char *task, const ch
 		pack_now(p, s);
 		pack_kv_str(p, "task", task);
 		pack_kv_str(p, "tick", tick[0] ? tick : NULL);
+		pack_kv_str(p, "run", record->run[0] ? record->run : NULL);
 		pack_kv_str(p, "state", record->state);
 		pack_kv_int(p, "attempt", record->attempt);
 		pack_kv_str(p, "node", self ? identity_name(self) : NULL);

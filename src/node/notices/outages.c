@@ -20,6 +20,12 @@ static void on_lost(void *arg)
 
 	if (o->since == 0 || o->told)
 		return;
+	if (!o->over) {
+		int64_t gone_ms = host_now_ms(o->session->host) - o->since_ms;
+		o->over = true;
+		host_timer_start(&o->lost, gone_ms < OUTAGES_OWN_MS ? OUTAGES_OWN_MS - gone_ms : 0);
+		return;
+	}
 	o->told = true;
 	clock_format(o->since, since);
 	notice_init(o->registry, &event, NOTICE_DISCONNECTED, "");
@@ -36,13 +42,16 @@ void outages_cut(struct outages *o)
 	if (o->since > 0)
 		return;
 	o->since = host_wall_ms(o->session->host);
+	o->since_ms = host_now_ms(o->session->host);
 	host_timer_start(&o->lost, left > ROLLOUTS_WAIT_MS ? left : ROLLOUTS_WAIT_MS);
 }
 
 void outages_up(struct outages *o)
 {
+	if (o->over)
+		returns_note(&o->returns, o->since);
 	o->since = 0;
-	o->told = false;
+	o->over = o->told = false;
 	host_timer_stop(&o->lost);
 	outages_fleet_changed(o);
 }
@@ -150,6 +159,7 @@ void outages_fleet_changed(struct outages *o)
 	const struct fleet *f = &o->registry->fleet;
 	int64_t before = 0;
 
+	returns_changed(&o->returns);
 	if (!notices_wanted(o->registry, NOTICE_ROLLOUT, ""))
 		return;
 	for (size_t i = 0; i < f->n_members; i++)
@@ -162,12 +172,14 @@ void outages_fleet_changed(struct outages *o)
 void outages_init(struct outages *o, struct session *session, struct registry *registry)
 {
 	*o = (struct outages){.session = session, .registry = registry};
+	returns_init(&o->returns, session, registry);
 	host_timer_init(&o->lost, session->host, on_lost, o);
 	host_timer_init(&o->rolled, session->host, on_rolled, o);
 }
 
 void outages_done(struct outages *o)
 {
+	returns_done(&o->returns);
 	host_timer_done(&o->lost);
 	host_timer_done(&o->rolled);
 }

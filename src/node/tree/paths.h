@@ -23,6 +23,7 @@ enum path_folder {
 	PATH_GANGS,
 	PATH_SCHEDULES, /* schedules in force, by task */
 	PATH_NOTICES,	/* events that people are to be told of */
+	PATH_OUTAGES,	/* nodes that were without a connection, until people are told */
 	PATH_LED,	/* tasks that had a leader, where people are told of the next */
 	PATH_JOBS,	/* queues of jobs, by name */
 	PATH_CLOSED,	/* a mark: what holds output was closed to the world */

@@ -18,6 +18,7 @@ class Hooks:
     def __init__(self):
         self.got = []  # (path, body) of what was answered with 200
         self.seen = []  # (path, body) of all
+        self.headers = []  # of all, each a dict
         self.answers = []
         self.lock = threading.Lock()
         self.hung = threading.Event()
@@ -40,6 +41,7 @@ class Hooks:
         with self.lock:
             answer = self.answers.pop(0) if self.answers else 200
             self.seen.append((request.path, body))
+            self.headers.append((request.path, dict(request.headers)))
             if answer == 200:
                 self.got.append((request.path, body))
         if answer == "hang":
