@@ -116,6 +116,18 @@ int64_t pings_advance(struct pings *p)
 	return first;
 }
 
+/* Takes a UUID with its hyphens, or without them as `zkleader run` draws it. */
+static void set_rid(struct ping *g, const char *rid)
+{
+	if (strlen(rid) == 32)
+		snprintf(g->rid, sizeof(g->rid), "%.8s-%.4s-%.4s-%.4s-%.12s", rid, rid + 8,
+			 rid + 12, rid + 16, rid + 20);
+	else
+		snprintf(g->rid, sizeof(g->rid), "%s", rid);
+	if (!uuid_text_is(g->rid, strlen(g->rid)))
+		g->rid[0] = '\0';
+}
+
 void pings_add(struct pings *p, const char *task, const char *url, const char *word,
 	       const char *rid, const char *body)
 {
@@ -135,8 +147,7 @@ void pings_add(struct pings *p, const char *task, const char *url, const char *w
 	if (strlen(g->body) > PINGS_BODY_MAX)
 		g->body[PINGS_BODY_MAX] = '\0';
 	snprintf(g->word, sizeof(g->word), "%s", word);
-	if (uuid_text_is(rid, strlen(rid)))
-		snprintf(g->rid, sizeof(g->rid), "%s", rid);
+	set_rid(g, rid);
 	while (*end)
 		end = &(*end)->next;
 	*end = g;

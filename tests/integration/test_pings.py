@@ -176,6 +176,10 @@ def test_a_server_that_fails_hangs_up_or_is_late_gets_it_again_in_order(fleet, h
     assert jobs(TASK).run(a, "--tick", "none", body="true").code() == 0
     assert [path for path, _ in hooks.wait(2)] == ["/x/start", "/x/0"]
     assert [path for path, _ in hooks.seen] == ["/x/start"] * 4 + ["/x/0"]
+    assert jobs(TASK).run(a, "--tick", "1s", body="true").code() == 0
+    hooks.wait(4)
+    rids = [rid for _, rid in hooks.rids]
+    assert len(rids) == 7 and len(set(rids[:5])) == 1 and len(set(rids[5:])) == 1 and rids[0] != rids[5]
 
 
 def test_it_is_given_up_after_five_tries_and_the_next_one_comes(fleet, hooks, notifier, jobs):

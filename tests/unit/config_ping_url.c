@@ -53,6 +53,7 @@ Test(ping_url, a_word_comes_behind_the_path)
 	} cases[] = {
 		{"http://h/a", "0", "1-2", "http://h/a/0?rid=1-2"},
 		{"http://h/a?x", "0", "1-2", "http://h/a/0?x&rid=1-2"},
+		{"http://h/a?rid=7", "0", "1-2", "http://h/a/0?rid=7"},
 		{"http://h", "start", "", "http://h/start"},
 		{"http://h/", "0", "", "http://h/0"},
 		{"https://h/a/b", "255", "", "https://h/a/b/255"},

@@ -40,17 +40,22 @@ bool ping_url_is_good(const char *url)
 	return len > 0 && host[0] != ':';
 }
 
+/* Whether the query of the URL names a run by itself. */
+static bool has_rid(const char *query)
+{
+	return strstr(query, "?rid=") || strstr(query, "&rid=");
+}
+
 void ping_url_add(const char *url, const char *word, const char *rid, char ret_url[PING_URL_SIZE])
 {
 	size_t path = strcspn(url, "?"), end = path;
+	bool adds = rid[0] && !has_rid(url + path);
+	const char *key = url[path] ? "&rid=" : "?rid=";
 
 	while (end > 0 && url[end - 1] == '/')
 		end--;
 	snprintf(ret_url, PING_URL_SIZE, "%.*s/%s%s%s%s", (int)end, url, word, url + path,
-		 !rid[0]     ? ""
-		 : url[path] ? "&rid="
-			     : "?rid=",
-		 rid);
+		 adds ? key : "", adds ? rid : "");
 }
 
 void ping_url_shown(const char *url, char ret_text[PING_URL_SIZE])

@@ -14,7 +14,7 @@
 bool ping_url_is_good(const char *url);
 /*
  * The URL with "/WORD" behind its path, before a query, and the UUID of the run as "rid" in the
- * query; "" for none. The word is a short one of letters.
+ * query, unless that has one; "" for none. The word is a short one of letters.
  */
 void ping_url_add(const char *url, const char *word, const char *rid, char ret_url[PING_URL_SIZE]);
 /* The scheme and host of the URL, without user and password, for the log: no more may be shown. */

@@ -2,6 +2,7 @@
 import http.server
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -19,6 +20,7 @@ class Hooks:
         self.got = []  # (path, body) of what was answered with 200
         self.seen = []  # (path, body) of all
         self.headers = []  # of all, each a dict
+        self.rids = []  # (path, UUID) of those that name a run, and whose path is without it above
         self.answers = []
         self.lock = threading.Lock()
         self.hung = threading.Event()
@@ -38,7 +40,11 @@ class Hooks:
 
     def take(self, request):
         body = request.rfile.read(int(request.headers.get("Content-Length", 0))).decode()
+        found = re.search("[?&]rid=([0-9a-f-]{36})$", request.path)
         with self.lock:
+            if found:
+                request.path = request.path[:found.start()]
+                self.rids.append((request.path, found[1]))
             answer = self.answers.pop(0) if self.answers else 200
             self.seen.append((request.path, body))
             self.headers.append((request.path, dict(request.headers)))
