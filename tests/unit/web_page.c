@@ -204,7 +204,7 @@ Test(page, the_fleet_is_filtered_and_sorted_as_its_address_says)
 		  has("No task is like that"));
 	draw_fleet("sort", "name");
 	cr_expect(before("/task/alone", "/task/broken") && before("/task/broken", "/task/fine"));
-	cr_expect(has("aria-sort=\"ascending\"><a href=\"/?sort=-name\">"));
+	cr_expect(has("aria-sort=\"ascending\"><a tabindex=\"-1\" href=\"/?sort=-name\">"));
 	draw_fleet("sort", "-name");
 	cr_expect(before("/task/part", "/task/odd"));
 	draw_fleet("sort", "next");

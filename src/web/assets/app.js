@@ -58,14 +58,16 @@
 		return url;
 	}
 
+	function typed() {
+		history.replaceState(null, '', address(document.getElementById('search').value));
+		search();
+	}
+
 	function begin() {
 		const box = document.querySelector('main input[name=q]');
 		if (box) {
 			box.id = 'search';
-			box.addEventListener('input', () => {
-				history.replaceState(null, '', address(box.value));
-				search();
-			});
+			box.addEventListener('input', typed);
 		}
 		ages();
 		if (document.getElementById('again')) setTimeout(soon, 1000);
@@ -160,7 +162,7 @@
 			box.focus();
 		} else if (e.key === 'Escape' && box && document.activeElement === box) {
 			box.value = '';
-			search();
+			typed();
 		}
 	});
 	document.addEventListener('click', (e) => {

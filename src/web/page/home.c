@@ -142,12 +142,16 @@ static void leader_menu(struct html *h, const struct page_home *p)
 static void sort_menu(struct html *h, const char *chosen)
 {
 	const char *const *sorts = query_sorts();
+	char value[QUERY_TEXT_MAX + 1], text[QUERY_TEXT_MAX + 1];
 
 	html_raw(h, "<label>Sort by <select name=\"sort\">");
-	for (size_t i = 0; sorts[i]; i++)
-		option(h, i == 0 ? "" : sorts[i], sorts[i], chosen);
-	if (chosen[0] == '-')
-		option(h, chosen, chosen, chosen);
+	option(h, "", sorts[0], chosen);
+	for (size_t i = 1; sorts[i]; i++) {
+		snprintf(value, sizeof(value), "-%s", sorts[i]);
+		snprintf(text, sizeof(text), "%s, reversed", sorts[i]);
+		option(h, sorts[i], sorts[i], chosen);
+		option(h, value, text, chosen);
+	}
 	html_raw(h, "</select></label>\n");
 }
 
@@ -212,6 +216,9 @@ static void tasks(struct html *h, const struct page_home *p)
 	else if (strcmp(p->query->state, "halted") == 0)
 		html_raw(h, "<p>Rolling restarts halt nodes, not tasks: those that are halted are "
 			    "named above.</p>\n");
+	else if (strcmp(p->query->state, "problems") == 0)
+		html_raw(h, "<p>No single task has a problem: those of this node are named "
+			    "above.</p>\n");
 	else
 		html_raw(h, "<p>No task is like that. <a href=\"/\">Show all</a></p>\n");
 	html_raw(h, "</section>\n");

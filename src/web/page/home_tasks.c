@@ -156,14 +156,17 @@ static bool has_one_version(const json_t *workers)
 	return true;
 }
 
-/* A column by which the table can be sorted. A second press turns the order round. */
+/*
+ * A column by which the table can be sorted; a second press turns the order round. By keyboard the
+ * menu does the same, so that the first task follows the filter.
+ */
 static void sort_head(struct html *h, const struct query *q, const char *sort, const char *name)
 {
 	bool down = q->sort[0] == '-', here = strcmp(q->sort + down, sort) == 0;
 	char other[QUERY_TEXT_MAX + 1];
 
 	snprintf(other, sizeof(other), "%s%s", here && !down ? "-" : "", sort);
-	fprintf(h->out, "<th scope=\"col\"%s><a href=\"",
+	fprintf(h->out, "<th scope=\"col\"%s><a tabindex=\"-1\" href=\"",
 		!here  ? ""
 		: down ? " aria-sort=\"descending\""
 		       : " aria-sort=\"ascending\"");
