@@ -4,10 +4,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "zkleader.h"
 #include "base/fd.h"
@@ -67,6 +69,19 @@ static int parse(struct runner_options *r, const char *const *argv)
 	return code;
 }
 
+/* The path from / on: commands, and the processes around them, start in other folders. */
+static const char *absolute(const char *path, char whole[PATH_MAX])
+{
+	size_t len;
+
+	if (path[0] == '/' || path[0] == '\0' || !getcwd(whole, PATH_MAX))
+		return path;
+	len = strlen(whole);
+	if (snprintf(whole + len, PATH_MAX - len, "/%s", path) >= (int)(PATH_MAX - len))
+		return path;
+	return whole;
+}
+
 int main(int argc, char **argv)
 {
 	const char *from_env = getenv(ZKLEADER_SOCKET_ENV), *stream = getenv("JOURNAL_STREAM");
@@ -74,9 +89,11 @@ int main(int argc, char **argv)
 		.socket = from_env && from_env[0] ? from_env : ZKLEADER_SOCKET_DEFAULT,
 		.config_file = CONFIG_FILE};
 	int code = parse(&options, (const char *const *)(argc > 0 ? argv + 1 : argv));
+	char socket[PATH_MAX];
 
 	if (code >= 0)
 		return code;
+	options.socket = absolute(options.socket, socket);
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
 			fd_forget(fd);
