@@ -131,6 +131,7 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 		{"run", field_uint, &c.run, true},
 		{"busy", field_bool, &c.busy, true},
 		{"output", field_bool, &c.output, true},
+		{"keep_output", field_bool, &c.keep_output, true},
 		{"partition", read_partition, &c.partition, true},
 		{"partitions", read_partition, &c.partitions, true},
 		{"why", field_text, &why, true},

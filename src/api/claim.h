@@ -37,6 +37,7 @@ struct claim {
 	int partition, partitions;	 /* -1 and 0: no partitions */
 	bool busy;			 /* the previous run did not end in time */
 	bool output;			 /* the end of its output is to be reported */
+	bool keep_output;		 /* that of output to a terminal, too */
 	char notice[ZKLEADER_TEXT_SIZE]; /* for people: that nobody has run the tick; "" */
 };
 

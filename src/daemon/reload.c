@@ -208,6 +208,7 @@ static struct task_settings settings_of(struct users *users, unsigned processors
 				  .overlap = c->overlap,
 				  .index = c->index,
 				  .ping = c->ping_url != NULL,
+				  .keep_output = c->keep_output,
 				  .hold_max_ms = c->hold_max_ms,
 				  .alert_after_ms = c->alert_after_ms,
 				  .history = c->history,

@@ -38,11 +38,16 @@ int account_become(const struct account *a)
 	if (chdir(a->home) < 0)
 		return -errno;
 	fd_forget(STDIN_FILENO);
+	account_environment(a);
+	return 0;
+}
+
+void account_environment(const struct account *a)
+{
 	clearenv();
 	setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1);
 	setenv("HOME", a->home, 1);
 	setenv("USER", a->user, 1);
 	setenv("LOGNAME", a->user, 1);
 	setenv("SHELL", "/bin/sh", 1);
-	return 0;
 }

@@ -18,5 +18,7 @@ void account_done(struct account *a);
  * no home folder.
  */
 int account_become(const struct account *a);
+/* Sets the environment of the user's jobs in place of the present one. */
+void account_environment(const struct account *a);
 
 #endif

@@ -283,6 +283,7 @@ static bool prepare(struct queue_job *j, struct job *job)
 		return false;
 	}
 	begin_capture(j);
+	start_environment(j->start, posts ? NULL : &j->queue->queue->command);
 	set_environment(j);
 	j->leased.number = j->number;
 	j->leased.timeout_ms = (int64_t)j->timeout_ms;
@@ -390,6 +391,7 @@ static void supervise(struct queue_job *j)
 					.name = j->shared->offer.id,
 					.id = j->shared->attempt_text,
 					.argv = j->c->args + 1,
+					.directory = j->queue->queue->command.directory,
 					.signals = &j->signals,
 					.kill_after_ms = LEASED_JOB_BY_LEASE};
 	leased_job_init(&j->leased, &j->shared->job, &job);
@@ -405,8 +407,7 @@ static void supervise(struct queue_job *j)
 
 _Noreturn static void be_keeper(const struct start *s, const struct task_config *queue, int offers)
 {
-	struct context c = {
-		.args = start_words(queue->name, queue->queue->command, queue->queue->n_command)};
+	struct context c = {.args = start_words(queue->name, &queue->queue->command)};
 	struct queue_job j = {
 		.c = &c, .start = s, .queue = queue, .pid = getpid(), .offers = offers};
 	int e = start_become(s, &c);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log/errout.h"
 #include "base/log/log.h"
+#include "base/mem.h"
 #include "supervise/capture.h"
 #include "supervise/leased_job.h"
 #include "supervise/run.h"
@@ -74,16 +75,21 @@ static int run_claimed(struct run *r, struct capture *capture, const struct star
 	return code;
 }
 
-const char **start_words(const char *name, char *const *command, size_t n)
+const char **start_words(const char *name, const struct command_config *c)
 {
-	const char **words = calloc(n + 2, sizeof(*words));
+	const char **words = mem_calloc(c->n_words + 2, sizeof(*words));
 
-	if (!words)
-		abort(); /* out of memory, as in base/mem.h */
 	words[0] = name;
-	for (size_t i = 0; i < n; i++)
-		words[i + 1] = command[i];
+	for (size_t i = 0; i < c->n_words; i++)
+		words[i + 1] = c->words[i];
 	return words;
+}
+
+void start_environment(const struct start *s, const struct command_config *c)
+{
+	account_environment(s->account);
+	for (size_t i = 0; c && i < c->n_environment; i++)
+		putenv(c->environment[i]);
 }
 
 int start_become(const struct start *s, struct context *c)
@@ -107,8 +113,8 @@ int start_become(const struct start *s, struct context *c)
 _Noreturn static void be_run(const struct start *s, const struct task_config *task,
 			     const struct due *due)
 {
-	struct context c = {.args = start_words(task->name, task->schedule->command,
-						task->schedule->n_command)};
+	const struct command_config *command = &task->schedule->command;
+	struct context c = {.args = start_words(task->name, command)};
 	struct run r = {.c = &c,
 			.task = due->task,
 			.tick_ms = CLAIM_BY_TASK,
@@ -117,15 +123,18 @@ _Noreturn static void be_run(const struct start *s, const struct task_config *ta
 			.began_ms = clock_boot_ms(),
 			.scheduled_tick = due->tick,
 			.attempt = due->attempt,
-			.timeout_ms = task->schedule->timeout_ms};
+			.timeout_ms = task->schedule->timeout_ms,
+			.directory = command->directory};
 	struct capture capture;
 	int e = start_become(s, &c), code = EXIT_SUCCESS;
 
-	if (e < 0)
+	if (e < 0) {
 		log_warning("not begun", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
 			    LOG_STR("why", strerror(-e)), LOG_STR("folder", s->account->home));
-	else if (claim(&r, due) == 0)
+	} else if (claim(&r, due) == 0) {
+		start_environment(s, command);
 		code = run_claimed(&r, &capture, s, due);
+	}
 	fflush(NULL);
 	_exit(code);
 }

@@ -33,7 +33,12 @@ int start_become(const struct start *s, struct context *c);
 /* Tells the runner, in the new process or in one of its own: 0, or a negative errno. */
 int start_tell(const struct start *s, pid_t pid, bool is_free);
 /* The words of a command behind a name, as on a command line of `zkleader run`; ended by a NULL. */
-const char **start_words(const char *name, char *const *command, size_t n);
+const char **start_words(const char *name, const struct command_config *c);
+/*
+ * Sets the environment of a user's command, in place of what was set, and its own variables. NULL:
+ * it has none. The strings are borrowed.
+ */
+void start_environment(const struct start *s, const struct command_config *c);
 /* Starts a run. Returns the pid of its process, which outlives its parent; or a negative errno. */
 pid_t start_run(const struct start *s, const struct task_config *task, const struct due *due);
 

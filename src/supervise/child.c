@@ -3,21 +3,21 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervise/job.h"
+#include "supervise/launch.h"
 
 int child_exec(const struct signals *signals, const char *const *argv)
 {
-	char *const *words;
+	char why[JOB_WHY_SIZE];
+	int code;
 
 	signals_restore(signals);
-	memcpy(&words, &argv, sizeof(words)); /* execvp() takes no const, but changes nothing */
-	execvp(words[0], words);
-	return errno == ENOENT ? JOB_NOT_FOUND : JOB_CANNOT_START;
+	code = launch_exec(argv, NULL, why);
+	dprintf(STDERR_FILENO, "zkleader: the command cannot be started: %s\n", why);
+	return code;
 }
 
 pid_t child_start(const struct signals *signals, const char *const *argv)
@@ -28,9 +28,7 @@ pid_t child_start(const struct signals *signals, const char *const *argv)
 		return -errno;
 	if (child > 0)
 		return child;
-	int code = child_exec(signals, argv);
-	dprintf(STDERR_FILENO, "zkleader: the command cannot be started: %s\n", strerror(errno));
-	_exit(code);
+	_exit(child_exec(signals, argv));
 }
 
 void child_pass_on(pid_t child, const struct signalfd_siginfo *info)

@@ -17,7 +17,7 @@ int child_look(const struct signals *signals, pid_t child);
 
 /*
  * The parts of these, for a caller that reads the signals itself. child_exec() is for the child: it
- * returns only if the command cannot be started, with the exit status.
+ * returns only if the command cannot be started, with the exit status, after a line that says why.
  */
 int child_exec(const struct signals *signals, const char *const *argv);
 void child_pass_on(pid_t child, const struct signalfd_siginfo *info);

@@ -156,7 +156,8 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	const struct job_delivery *delivery = &job->shared->delivery;
 	const struct tail *tail = tail_of(job);
 	size_t map;
-	int start_errno = job->shared->start_errno;
+	const char *why =
+		job->shared->start_errno ? strerror(job->shared->start_errno) : job->shared->why;
 	char last[TAIL_MAX];
 	struct buffer params;
 	struct reader result;
@@ -164,8 +165,6 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	uint32_t id;
 	int e;
 
-	if (!start_errno)
-		start_errno = job->shared->exec_errno;
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 2);
@@ -173,8 +172,8 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	map = pack_open(&p);
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", job->shared->cut);
-	if (start_errno)
-		pack_kv_str(&p, "start", strerror(start_errno));
+	if (why[0])
+		pack_kv_str(&p, "start", why);
 	if (job->capture || job->timeout_ms > 0)
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
 	if (tail)
@@ -195,7 +194,8 @@ void job_clear(struct job_shared *shared)
 {
 	shared->group = 0;
 	shared->status = JOB_NO_STATUS;
-	shared->start_errno = shared->exec_errno = 0;
+	shared->start_errno = 0;
+	shared->why[0] = '\0';
 	shared->lost = shared->cut = shared->recorded = shared->timed_out = false;
 	shared->delivery = (struct job_delivery){JOB_IS_COMMAND, -1};
 }

@@ -22,6 +22,7 @@
 #define JOB_RENEW_MIN_MS  50	/* least time between renewals of the lease */
 #define JOB_LAST_WORDS_MS 10000 /* from TERM to KILL of what a schedule started, within the lease */
 #define JOB_CANNOT_START  126
+#define JOB_WHY_SIZE	  151 /* bytes of the reason why a command could not be started */
 #define JOB_NOT_FOUND	  127
 
 /* The result of a job that is an HTTP request. */
@@ -39,13 +40,14 @@ struct job_shared {
 	_Atomic unsigned round;	   /* counts the jobs of a guard that runs one after the other */
 	_Atomic int status;	   /* status of the job as a shell would say, or JOB_NO_STATUS */
 	_Atomic int start_errno;
-	_Atomic int exec_errno; /* why its command could not be executed; 0: it was */
-	_Atomic bool over;	/* no process of the job is left */
-	_Atomic bool lost;	/* the job was ended because the leadership was lost */
-	_Atomic bool cut;	/* the job was ended before its end, and not by its timeout first */
+	_Atomic bool over; /* no process of the job is left */
+	_Atomic bool lost; /* the job was ended because the leadership was lost */
+	_Atomic bool cut;  /* the job was ended before its end, and not by its timeout first */
 	_Atomic bool recorded;
-	_Atomic bool timed_out;	      /* the job was ended by its timeout */
-	struct job_delivery delivery; /* written by the job's own process */
+	_Atomic bool timed_out; /* the job was ended by its timeout */
+	/* Written by the job's own process: why its command could not be executed, "": it was. */
+	char why[JOB_WHY_SIZE];
+	struct job_delivery delivery;
 };
 
 /* The kind of a job's lease: its name, and the methods for it. */
@@ -61,6 +63,7 @@ struct job {
 	const char *id;		 /* id of the claim */
 	uint32_t attach_id;	 /* request that attaches it to a restarted sidecar; 0: none */
 	const char *const *argv; /* ends with a NULL */
+	const char *directory;	 /* where argv starts; NULL: where we are */
 	/* Instead of argv: called in the job's own process; returns its exit code. */
 	int (*call)(void *arg);
 	void *call_arg;

@@ -123,6 +123,7 @@ int leased_job_begin(const struct leased_job *leased, struct job *job)
 	int e;
 
 	job->argv = leased->argv;
+	job->directory = leased->directory;
 	job->call = leased->call;
 	job->call_arg = leased->call_arg;
 	job->kill_after_ms = LEASED_JOB_KILL_AFTER_MAX_MS;

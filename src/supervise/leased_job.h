@@ -18,7 +18,8 @@ struct leased_job {
 	const char *id;		 /* id by which a restarted sidecar knows it */
 	uint64_t number;	 /* number by which the present sidecar knows it */
 	const char *const *argv; /* ends with a NULL */
-	int (*call)(void *arg);	 /* or NULL; see struct job, as the next */
+	const char *directory;	 /* or NULL; see struct job, as the next two */
+	int (*call)(void *arg);
 	void *call_arg;
 	struct signals *signals;
 	int64_t kill_after_ms; /* from TERM to KILL */

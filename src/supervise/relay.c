@@ -185,8 +185,11 @@ static bool are_one(int a, int b)
 	       of_a.st_ino == of_b.st_ino;
 }
 
-/* Makes a pipe for each stream that is to be passed on. -ENOTTY: there is none. */
-static int make_pipes(struct relay *r, struct streams *all)
+/*
+ * Makes a pipe for each stream that is to be passed on, terminals too or not. -ENOTTY: there is
+ * none.
+ */
+static int make_pipes(struct relay *r, struct streams *all, bool terminals)
 {
 	int e = -ENOTTY;
 
@@ -194,7 +197,7 @@ static int make_pipes(struct relay *r, struct streams *all)
 		int to = i == 0 ? STDOUT_FILENO : STDERR_FILENO;
 
 		all->of[i].to = to;
-		if (fcntl(to, F_GETFD) < 0 || (!all->name && isatty(to)))
+		if (fcntl(to, F_GETFD) < 0 || (!terminals && isatty(to)))
 			continue;
 		if (i == 1 && !all->name && r->into[0] >= 0 && are_one(STDOUT_FILENO, to))
 			e = (r->into[1] = fcntl(r->into[0], F_DUPFD_CLOEXEC, 3)) < 0 ? -errno : 0;
@@ -206,7 +209,7 @@ static int make_pipes(struct relay *r, struct streams *all)
 	return e;
 }
 
-int relay_begin(struct relay *r, const char *name, bool keep)
+int relay_begin(struct relay *r, const char *name, enum relay_keep keep)
 {
 	struct streams *all = mem_calloc(1, sizeof(*all));
 	int e;
@@ -214,8 +217,8 @@ int relay_begin(struct relay *r, const char *name, bool keep)
 	*r = (struct relay){.pid = -1, .into = {-1, -1}};
 	all->name = name;
 	all->of[0].from = all->of[1].from = -1;
-	e = make_pipes(r, all);
-	if (e == 0 && keep) {
+	e = make_pipes(r, all, name || keep == RELAY_KEEP_ALL);
+	if (e == 0 && keep != RELAY_KEEP_NOTHING) {
 		r->tail = all->tail = tail_new();
 		e = r->tail ? 0 : -errno;
 	}

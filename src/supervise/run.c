@@ -126,13 +126,17 @@ int run_job(struct run *r)
 	struct relay relay;
 	/* If no relay can be made, the output still goes where it went before. */
 	bool relayed = !r->capture && (named || r->claim.output) &&
-		       relay_begin(&relay, named ? r->task : NULL, r->claim.output) == 0;
+		       relay_begin(&relay, named ? r->task : NULL,
+				   r->claim.keep_output ? RELAY_KEEP_ALL
+				   : r->claim.output	? RELAY_KEEP_PIPED
+							: RELAY_KEEP_NOTHING) == 0;
 	struct leased_job leased = {.c = r->c,
 				    .kind = &of_runs,
 				    .name = r->task,
 				    .id = r->pending.id,
 				    .number = r->claim.run,
 				    .argv = r->c->args + 1,
+				    .directory = r->directory,
 				    .signals = &r->signals,
 				    .kill_after_ms = r->kill_after_ms,
 				    .timeout_ms = r->timeout_ms,

@@ -28,7 +28,8 @@ struct run {
 	/* For a scheduled run, see struct claim_request; NULL: run by hand. */
 	const char *scheduled_tick;
 	int64_t attempt, timeout_ms;
-	struct capture *capture; /* see struct job */
+	struct capture *capture; /* see struct job, as the next */
+	const char *directory;
 };
 
 /* Waits until a claim is decided: 0 and r->claim, or how the request failed. */

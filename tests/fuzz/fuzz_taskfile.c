@@ -2,6 +2,7 @@
 #include "fuzz_file.h"
 
 #include "base/text/name.h"
+#include "config/keys/task_form.h"
 #include "config/tasks/taskfile.h"
 
 static void check_task(const struct task_config *t, int lines)

@@ -1,6 +1,7 @@
 """zkleader run: one run of a tick in the whole fleet, and what the job sees of it."""
 import os
 import pathlib
+import pty
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import msgpack
 import pytest
 
 from harness.jobs import children
+from harness.process import spawn
 from harness.rpc import RpcError
 from harness.proxy import MULTI, Proxy
 from harness.sidecar import build, task_text
@@ -689,3 +691,38 @@ def test_a_node_that_is_drained_runs_nothing(fleet, zk, jobs, program):
     code, out, err = job.run(a, "--wait", "500ms").wait()
     assert (code, out) == (1, "") and "did not claim the tick" in err
     assert job.run(b).code() == 0
+
+
+# --- keep-output
+
+
+def test_keep_output_passes_all_on_and_keeps_the_end(fleet, zk, program):
+    [a] = start(fleet, zk, "a", task=task_text(TASK, tick="24h", keep_output="true"))
+    done = program("zkleader", "-s", a.socket, "run", TASK, "--", "sh", "-c", "seq 1 2000; echo word >&2; exit 3", text=False)
+    assert (done.code, done.err) == (3, b"word\n") and done.out == b"".join(b"%d\n" % n for n in range(1, 2001))
+    kept = record(zk)["output"]
+    assert len(kept) == 2048 and b"1999\n2000\n" in kept and b"word\n" in kept
+    assert "1999" in program("zkleader", "-s", a.socket, "logs", TASK).out
+
+def test_keep_output_keeps_what_goes_to_a_terminal(fleet, zk):
+    [a] = start(fleet, zk, "a", task=task_text(TASK, tick="24h", keep_output="true"))
+    ours, theirs = pty.openpty()
+    run = spawn([build() / "zkleader", "-s", a.socket, "run", TASK, "--", "sh", "-c", "echo out; echo err >&2"],
+                stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    assert run.wait(60) == 0
+    assert os.read(ours, 100) == b"out\r\nerr\r\n"
+    os.close(ours)
+    assert record(zk)["output"] == b"out\nerr\n"
+
+
+def test_an_interpreter_that_is_missing_is_in_the_record(fleet, zk, jobs, folder):
+    [a] = start(fleet, zk, "a")
+    script = folder / "script"
+    script.write_text("#!/usr/bin/no-such-perl\n")
+    script.chmod(0o755)
+    code, _, err = jobs(TASK).run(a, command=[script]).wait()
+    why = "its interpreter /usr/bin/no-such-perl: No such file or directory"
+    assert (code, err) == (127, f"zkleader: {why}\n")
+    [run] = a.call("history", TASK)
+    assert (run["why"], run["detail"]) == ("start", f"the command could not be started: {why}")

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from harness.runner import TICK, Site, scheduled, shell, site_fixture
+from harness.sidecar import queue_text
 from harness.waiting import holds_for, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
@@ -209,6 +210,77 @@ def test_a_program_that_is_not_there(site):
     site.sidecar.due("report")
     ended = site.sidecar.finished()[0]
     assert ended["exit_status"] == 127 and b"/nosuch/program" in ended["output"]
+
+
+def test_a_command_has_the_variables_and_the_directory_of_its_file(site):
+    where = site.folder / "where it starts"
+    where.mkdir()
+    defaults = f'defaults {{ environment = {{"LANG=C.UTF-8", "A=default"}} directory = "{site.folder}" }}\n'
+    site.start(defaults, scheduled("report", shell("pwd; env"), directory=str(where),
+                                   environment=["A=own", "HOME=/elsewhere", "PATH=/bin", "EMPTY=", "TOLD=a=b c"]),
+               scheduled("other", shell("pwd; env")))
+    site.sidecar.due("report")
+    own = site.sidecar.finished()[0]["output"].decode().splitlines()
+    site.sidecar.due("other")
+    other = site.sidecar.finished(2)[1]["output"].decode().splitlines()
+    assert own[0] == str(where) and other[0] == str(site.folder)
+    assert {"LANG=C.UTF-8", "A=own", "HOME=/elsewhere", "PATH=/bin", "EMPTY=", "TOLD=a=b c", "USER=root",
+            "ZKLEADER_TASK=report"} <= set(own) and "A=default" not in own
+    assert {"LANG=C.UTF-8", "A=default", "HOME=/root", "PATH=/usr/local/bin:/usr/bin:/bin"} <= set(other)
+    site.write(defaults, scheduled("other", shell("pwd; env"), environment=["A=new"]))
+    site.sidecar.due("other", tick="2026-11-23T22:00:01Z")
+    assert "A=new" in site.sidecar.finished(3)[2]["output"].decode().splitlines(), "it is read again at each start"
+
+
+def test_what_keeps_a_command_from_starting_is_named(site):
+    script = site.folder / "script"
+    script.write_text("#!/usr/bin/no-such-perl -w\n")
+    script.chmod(0o755)
+    (site.folder / "file").touch()
+    cases = {"there": (["/bin/true"], "/nosuch/place", 126, "the directory /nosuch/place: No such file or directory"),
+             "file": (["/bin/true"], str(site.folder / "file"), 126, "file: Not a directory"),
+             "script": ([str(script)], "/", 127, "its interpreter /usr/bin/no-such-perl: No such file or directory"),
+             "mode": ([str(site.folder / "file")], "/", 126, "file: Permission denied"),
+             "none": (["/nosuch/program"], "/", 127, "/nosuch/program: No such file or directory")}
+    site.start(*(scheduled(name, command, directory=where) for name, (command, where, _, _) in cases.items()))
+    for n, (name, (_, _, code, why)) in enumerate(cases.items(), 1):
+        site.sidecar.due(name)
+        ended = site.sidecar.finished(n)[-1]
+        assert ended["exit_status"] == code and ended["start"].endswith(why), ended
+        assert ended["output"].decode() == f"zkleader: {ended['start']}\n"
+
+
+def test_jobs_have_them_too(site):
+    where = site.folder / "where"
+    where.mkdir()
+    text = queue_text("q", command=shell("pwd; env"), directory=str(where), environment=["A=own"])
+    site.start(text, queue_text("lost", command=["/bin/true"], directory="/nosuch/place"))
+    for n in range(3):  # the process around them is the same, and starts in the home folder
+        site.sidecar.job("q", f"q.{n}.x")
+        lines = site.sidecar.ended(f"q.{n}.x")["output"].decode().splitlines()
+        assert lines[0] == str(where) and {"A=own", "HOME=/root", f"ZKLEADER_JOB=q.{n}.x"} <= set(lines)
+    site.sidecar.job("lost", "lost.1.x")
+    ended = site.sidecar.ended("lost.1.x")
+    assert (ended["exit_status"], ended["start"]) == (126, "the directory /nosuch/place: No such file or directory")
+    site.write(queue_text("q", command=shell("pwd; env"), environment=["A=new"]))
+    site.sidecar.job("q", "q.9.x")
+    lines = site.sidecar.ended("q.9.x")["output"].decode().splitlines()
+    assert lines[0] == "/root" and "A=new" in lines
+
+
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_a_relative_socket(site, how):
+    site.runner.cwd = site.folder.parent
+    relative = f"{site.folder.name}/s"
+    if how == "variable":
+        site.runner.extra_env = {"ZKLEADER_SOCKET": relative}
+    site.runner.socket = relative
+    site.runner.options = [] if how == "variable" else ["-s", relative]
+    site.start(scheduled("report", ["/bin/pwd"]), queue_text("q", command=["/bin/pwd"]))
+    site.sidecar.due("report")
+    assert site.sidecar.finished()[0]["output"] == b"/root\n"
+    site.sidecar.job("q", "q.1.x")
+    assert site.sidecar.ended("q.1.x")["output"] == b"/root\n"
 
 
 def test_a_runner_of_another_user(folder, base_folder):

@@ -18,7 +18,7 @@ Test(relay, its_end_is_waited_for)
 	int null = open("/dev/null", O_WRONLY), out = dup(STDOUT_FILENO);
 
 	cr_assert_geq(dup2(null, STDOUT_FILENO), 0);
-	cr_assert_eq(relay_begin(&r, NULL, true), 0);
+	cr_assert_eq(relay_begin(&r, NULL, RELAY_KEEP_PIPED), 0);
 	cr_assert_geq(dup2(out, STDOUT_FILENO), 0);
 	cr_assert_eq(kill(r.pid, SIGSTOP), 0);
 	cr_assert_eq(write(r.into[0], "last", 4), 4);

@@ -33,7 +33,7 @@ static struct seen {
 	char kind[16];
 	int64_t now_ms, zone_ms, tick_ms, wait_ms; /* -1: not there */
 	atomic_int renewals, finish;		   /* finish: exit_status, -1: none */
-	char start[80];				   /* why the command could not be started, "" */
+	char start[151];			   /* why the command could not be started, "" */
 	atomic_bool closed, interrupted;
 	atomic_llong finished_ms;
 } seen;
@@ -453,12 +453,57 @@ Test(run, environment_and_status)
 	begin(&t, &good, ARGV("run", "t", "--", "/nonexistent"));
 	cr_expect_eq(end(&t), 127);
 	cr_expect_eq(seen.finish, 127);
-	cr_expect_str_eq(seen.start, "No such file or directory");
+	cr_expect_str_eq(seen.start, "/nonexistent: No such file or directory");
 	cr_expect_str_eq(text_of(t.err), "zkleader: /nonexistent: No such file or directory\n");
 	begin(&t, &good, ARGV("run", "t", "--", "/dev/null"));
 	cr_expect_eq(end(&t), 126);
 	cr_expect_eq(seen.finish, 126);
-	cr_expect_str_eq(seen.start, "Permission denied");
+	cr_expect_str_eq(seen.start, "/dev/null: Permission denied");
+}
+
+static void write_script(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+
+	cr_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* The kernel says of a script that it is not there where its interpreter is not. */
+Test(run, an_interpreter_that_is_missing_is_named)
+{
+	static const struct {
+		const char *first_line, *why;
+		int code;
+	} cases[] = {
+		{"#!/nonexistent/perl -w\n",
+		 "its interpreter /nonexistent/perl: No such file or directory", 127},
+		{"#! /bin/sh\r\n", "its interpreter /bin/sh\\x0d: No such file or directory", 127},
+		{"#!/etc/passwd\n", "its interpreter /etc/passwd: Permission denied", 126},
+	};
+	char folder[] = "/tmp/zkleader-run-XXXXXX", script[64], expected[200];
+	struct test t = {.main = 0};
+
+	cr_assert(mkdtemp(folder));
+	snprintf(script, sizeof(script), "%s/script", folder);
+	setenv("PATH", folder, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		write_script(script, cases[i].first_line);
+		begin(&t, &good, ARGV("run", "t", "--", i == 1 ? "script" : script));
+		cr_expect_eq(end(&t), cases[i].code);
+		cr_expect_str_eq(seen.start, cases[i].why);
+		snprintf(expected, sizeof(expected), "zkleader: %s\n", cases[i].why);
+		cr_expect_str_eq(text_of(t.err), expected);
+	}
+	write_script(script, "exit 3\n"); /* without #!, sh reads it */
+	begin(&t, &good, ARGV("run", "t", "--", script));
+	cr_expect_eq(end(&t), 3);
+	cr_expect_eq(remove(script), 0);
+	begin(&t, &good, ARGV("run", "t", "--", script));
+	cr_expect_eq(end(&t), 127);
+	snprintf(expected, sizeof(expected), "%s: No such file or directory", script);
+	cr_expect_str_eq(seen.start, expected);
+	cr_expect_eq(remove(folder), 0);
 }
 
 Test(run, without_a_tick)

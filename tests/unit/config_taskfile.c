@@ -322,8 +322,8 @@ static const struct bad_case bad_values[] = {
 			      "rank-position, min-version, version-policy, "
 			      "partitions, partition-limit, partition-jobs, spread, tick, wait, "
 			      "on-crash, overlap, index, hold-max, users, alert-after, ping-url, "
-			      "renamed-from, history, "
-			      "schedule, timezone, command, user,"
+			      "keep-output, renamed-from, history, "
+			      "schedule, timezone, command, environment, directory, user,"
 			      " catch-up, catch-up-window, splay, timeout,"
 			      " retries, retry-delay, "
 			      "health-command, health-file, health-interval, health-timeout, "
@@ -334,10 +334,10 @@ static const struct bad_case bad_values[] = {
 	    "rank-position, min-version, version-policy, partitions, "
 	    "partition-limit, partition-jobs, spread, tick, "
 	    "wait, on-crash, overlap, index, hold-max, users, alert-after, ping-url, "
-	    "renamed-from, history, "
+	    "keep-output, renamed-from, history, "
 	    "schedule, "
 	    "timezone, "
-	    "command, user,"
+	    "command, environment, directory, user,"
 	    " catch-up, catch-up-window, splay, timeout,"
 	    " retries, retry-delay, "
 	    "health-command, health-file, health-interval, health-timeout, "
@@ -368,11 +368,14 @@ static const struct bad_case bad_files[] = {
 	 "t:1: yield: stands outside of a section: it belongs within task \"...\" { }\n"},
 	{"task = a\n", "t:1: task: is a section: write task \"...\" { }\n"},
 	{"version = 1\nTask a { }\nxyz { task b { yield = z } }\n",
-	 "t:1: unknown section \"version\": this file consists of task \"...\" { } and "
+	 "t:1: unknown section \"version\": this file consists of defaults { } and task \"...\" { "
+	 "} and "
 	 "queue \"...\" { } and notify \"...\" { }\n"
-	 "t:2: unknown section \"Task\": this file consists of task \"...\" { } and "
+	 "t:2: unknown section \"Task\": this file consists of defaults { } and task \"...\" { } "
+	 "and "
 	 "queue \"...\" { } and notify \"...\" { }\n"
-	 "t:3: unknown section \"xyz\": this file consists of task \"...\" { } and "
+	 "t:3: unknown section \"xyz\": this file consists of defaults { } and task \"...\" { } "
+	 "and "
 	 "queue \"...\" { } and notify \"...\" { }\n"},
 	{"task a {\nyield = x\ntask b {\n}\n",
 	 "t:1: the section task is not closed by \"}\"\n"

@@ -13,7 +13,6 @@
 #include "config/keys/health_config.h"
 #include "config/keys/notify_config.h"
 #include "config/keys/ping_url.h"
-#include "config/keys/schedule_config.h"
 #include "config/text/words.h"
 
 /* In the order of enum election_yield, of queue_assign, and of the bool rerun. */
@@ -28,6 +27,7 @@ static const struct setting_key keys[] = {
 	{"command", SETTING_ARRAY, NULL,
 	 "what does a job: a program and its arguments; the payload is its standard input", 0, 0,
 	 NULL},
+	COMMAND_KEYS,
 	{"url", SETTING_TEXT, NULL, "in place of a command: where the payload is posted to", 0, 0,
 	 NULL},
 	{"slots", SETTING_INTEGER, NULL,
@@ -76,12 +76,24 @@ static const struct setting_key keys[] = {
 	HEALTH_KEYS,
 };
 
+/* Keys that mean nothing without a command. */
+static const char *const companions[] = {"environment", "directory"};
+
+static bool takes(const struct settings *s, const struct section *section, const char *key)
+{
+	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++)
+		if (strcmp(companions[i], key) == 0)
+			return settings_get(s, section, "command")->line > 0;
+	return true;
+}
+
 const struct settings_form queue_config_form = {
 	.keys = keys,
 	.n_keys = sizeof(keys) / sizeof(keys[0]),
 	.section = "queue",
 	.title_needed = TASK_NAME_FORM,
 	.title_ok = name_is_task,
+	.takes = takes,
 	.next = &notify_config_form,
 };
 
@@ -119,6 +131,16 @@ static void check_work(const struct settings *s, const struct section *section,
 			     "url: is none: that is http:// or https:// and a host, up to %d "
 			     "printable characters without blanks and without #",
 			     PING_URL_MAX);
+	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
+		const struct setting *one = settings_get(s, section, companions[i]);
+
+		if (one->line > 0 && command->line == 0)
+			problems_add(
+				problems, s->file, one->line,
+				"%s: means nothing without a command: set command too, or leave "
+				"it out",
+				companions[i]);
+	}
 	if (submits_alone)
 		return;
 	if (command->line == 0 && url->line == 0)
@@ -179,7 +201,7 @@ static void check_times(const struct settings *s, const struct section *section,
 void queue_config_check(const struct settings *s, const struct section *section,
 			struct problems *problems)
 {
-	schedule_config_check_command(s, section, problems);
+	command_config_check(s, section, problems);
 	check_work(s, section, problems);
 	check_callbacks(s, section, problems);
 	check_times(s, section, problems);
@@ -208,13 +230,11 @@ enum version_policy queue_config_policy(const struct settings *s, const struct s
 struct queue_config *queue_config_take(const struct settings *s, const struct section *section)
 {
 	struct queue_config *c = mem_calloc(1, sizeof(*c));
-	const struct setting *command = settings_get(s, section, "command");
 	const struct setting *allow = settings_get(s, section, "callback-allow");
 	const struct setting *slots = settings_get(s, section, "slots");
 	const char *rate = settings_text(s, section, "rate");
 
-	c->command = words_copy(command->values, command->n);
-	c->n_command = command->n;
+	command_config_take(&c->command, s, section);
 	c->url = word_copy(settings_text(s, section, "url"));
 	c->rate = word_copy(rate);
 	c->user = word_copy(settings_text(s, section, "user"));
@@ -247,7 +267,7 @@ struct queue_config *queue_config_copy(const struct queue_config *from)
 		return NULL;
 	struct queue_config *to = mem_alloc(sizeof(*to));
 	*to = *from;
-	to->command = words_copy(from->command, from->n_command);
+	command_config_copy(&to->command, &from->command);
 	to->url = word_copy(from->url);
 	to->rate = word_copy(from->rate);
 	to->user = word_copy(from->user);
@@ -269,8 +289,7 @@ bool queue_config_equal(const struct queue_config *a, const struct queue_config 
 {
 	if (!a || !b)
 		return a == b;
-	return same_told(&a->told, &b->told) &&
-	       words_same(a->command, a->n_command, b->command, b->n_command) &&
+	return same_told(&a->told, &b->told) && command_config_equal(&a->command, &b->command) &&
 	       word_same(a->url, b->url) && word_same(a->user, b->user) &&
 	       words_same(a->callback_allow, a->n_callback_allow, b->callback_allow,
 			  b->n_callback_allow);
@@ -280,7 +299,7 @@ void queue_config_free(struct queue_config *c)
 {
 	if (!c)
 		return;
-	words_free(c->command, c->n_command);
+	command_config_done(&c->command);
 	words_free(c->callback_allow, c->n_callback_allow);
 	free(c->url);
 	free(c->rate);

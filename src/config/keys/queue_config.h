@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/keys/command_config.h"
 #include "config/text/settings.h"
 #include "core/fleet/version.h"
 #include "core/queue/queue_settings.h"
@@ -21,8 +22,8 @@
 
 struct queue_config {
 	struct queue_settings told;
-	char **command; /* NULL: a url is posted to, or this host only takes submits */
-	size_t n_command;
+	struct command_config
+		command; /* none: a url is posted to, or this host only takes submits */
 	char *url;
 	char *rate; /* as it is written; NULL: none */
 	char *user;

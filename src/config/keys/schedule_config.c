@@ -4,17 +4,14 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/name.h"
 #include "config/text/words.h"
-
-#define PROGRAM_NEEDED "the first word is the path of the program, from / on: no shell looks for it"
 
 const char *const schedule_catch_ups[] = {"none", "last", "all", NULL};
 
 /* Keys that mean nothing without a schedule. */
-static const char *const companions[] = {"timezone", "command",		"user",
-					 "catch-up", "catch-up-window", "splay",
-					 "timeout",  "retries",		"retry-delay"};
+static const char *const companions[] = {"timezone", "command",	 "environment",	    "directory",
+					 "user",     "catch-up", "catch-up-window", "splay",
+					 "timeout",  "retries",	 "retry-delay"};
 
 /* --- checking --------------------------------------------------------------- */
 
@@ -45,24 +42,17 @@ static void check_zone(const struct settings *s, const struct section *section,
 	zone_file_unref(zone);
 }
 
-void schedule_config_check_command(const struct settings *s, const struct section *section,
-				   struct problems *problems)
+static bool is_companion(const char *key)
 {
-	const struct setting *command = settings_get(s, section, "command");
-	const struct setting *user = settings_get(s, section, "user");
-	size_t bytes = 0;
+	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++)
+		if (strcmp(companions[i], key) == 0)
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; i < command->n; i++)
-		bytes += strlen(command->values[i]) + 1;
-	if (command->n && command->values[0][0] != '/')
-		problems_add(problems, s->file, command->line, "command: \"%.100s\": %s",
-			     command->values[0], PROGRAM_NEEDED);
-	if (bytes > SCHEDULE_COMMAND_MAX)
-		problems_add(problems, s->file, command->line,
-			     "command: has %zu bytes, more than %d", bytes, SCHEDULE_COMMAND_MAX);
-	if (user->n && !name_is_user(user->values[0], strlen(user->values[0])))
-		problems_add(problems, s->file, user->line,
-			     "user: \"%.100s\" is not the name of a local user", user->values[0]);
+bool schedule_config_takes(const struct settings *s, const struct section *section, const char *key)
+{
+	return settings_get(s, section, "schedule")->line > 0 || !is_companion(key);
 }
 
 void schedule_config_check(const struct settings *s, const struct section *section,
@@ -72,7 +62,7 @@ void schedule_config_check(const struct settings *s, const struct section *secti
 
 	check_schedule(s, section, problems);
 	check_zone(s, section, problems);
-	schedule_config_check_command(s, section, problems);
+	command_config_check(s, section, problems);
 	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
 		const struct setting *one = settings_get(s, section, companions[i]);
 
@@ -97,7 +87,6 @@ struct schedule_config *schedule_config_take(const struct settings *s,
 					     const struct section *section)
 {
 	const char *text = settings_text(s, section, "schedule");
-	const struct setting *command = settings_get(s, section, "command");
 	struct schedule_error error;
 	struct schedule schedule;
 
@@ -107,8 +96,7 @@ struct schedule_config *schedule_config_take(const struct settings *s,
 	c->schedule = schedule;
 	c->text = mem_strdup(text);
 	c->timezone = word_copy(settings_text(s, section, "timezone"));
-	c->command = words_copy(command->values, command->n);
-	c->n_command = command->n;
+	command_config_take(&c->command, s, section);
 	c->user = word_copy(settings_text(s, section, "user"));
 	c->catch_up = (enum owed_catch_up)settings_get(s, section, "catch-up")->number;
 	c->window_ms = settings_get(s, section, "catch-up-window")->number;
@@ -153,7 +141,7 @@ struct schedule_config *schedule_config_copy(const struct schedule_config *from)
 	to->text = word_copy(from->text);
 	to->timezone = word_copy(from->timezone);
 	to->user = word_copy(from->user);
-	to->command = words_copy(from->command, from->n_command);
+	command_config_copy(&to->command, &from->command);
 	zone_file_ref(to->zone);
 	if (to->zone)
 		tell(to);
@@ -171,19 +159,19 @@ bool schedule_config_equal(const struct schedule_config *a, const struct schedul
 {
 	if (!a || !b)
 		return a == b;
-	return words_same(a->command, a->n_command, b->command, b->n_command) &&
-	       word_same(a->text, b->text) && word_same(a->timezone, b->timezone) &&
-	       same_zone(a->zone, b->zone) && word_same(a->user, b->user) &&
-	       a->catch_up == b->catch_up && a->window_ms == b->window_ms &&
-	       a->splay_ms == b->splay_ms && a->timeout_ms == b->timeout_ms &&
-	       a->retries == b->retries && a->retry_delay_ms == b->retry_delay_ms;
+	return command_config_equal(&a->command, &b->command) && word_same(a->text, b->text) &&
+	       word_same(a->timezone, b->timezone) && same_zone(a->zone, b->zone) &&
+	       word_same(a->user, b->user) && a->catch_up == b->catch_up &&
+	       a->window_ms == b->window_ms && a->splay_ms == b->splay_ms &&
+	       a->timeout_ms == b->timeout_ms && a->retries == b->retries &&
+	       a->retry_delay_ms == b->retry_delay_ms;
 }
 
 void schedule_config_free(struct schedule_config *c)
 {
 	if (!c)
 		return;
-	words_free(c->command, c->n_command);
+	command_config_done(&c->command);
 	free(c->text);
 	free(c->timezone);
 	free(c->user);

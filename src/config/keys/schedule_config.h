@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/keys/command_config.h"
 #include "config/keys/zone_file.h"
 #include "config/text/settings.h"
 #include "core/election/task_settings.h"
@@ -16,7 +17,6 @@
 #define SCHEDULE_SPLAY_MAX_MS	(INT64_C(24) * 3600 * 1000)
 #define SCHEDULE_TIMEOUT_MIN_MS 1000
 #define SCHEDULE_RETRIES_MAX	100
-#define SCHEDULE_COMMAND_MAX	(64 * 1024) /* bytes of a command, its words together */
 
 extern const char
 	*const schedule_catch_ups[]; /* the words for enum owed_catch_up; NULL ends them */
@@ -26,8 +26,7 @@ struct schedule_config {
 	struct schedule schedule;
 	char *timezone;		/* as the task names it; NULL: that of the main file */
 	struct zone_file *zone; /* the one in use; owned reference */
-	char **command;
-	size_t n_command;
+	struct command_config command;
 	char *user;
 	enum owed_catch_up catch_up;
 	int64_t window_ms, splay_ms;
@@ -39,9 +38,11 @@ struct schedule_config {
 /* Checks what the table of keys cannot; adds a problem for each bad value. */
 void schedule_config_check(const struct settings *s, const struct section *section,
 			   struct problems *problems);
-/* Checks `command` and `user` in a section of any kind. */
-void schedule_config_check_command(const struct settings *s, const struct section *section,
-				   struct problems *problems);
+/*
+ * Whether the section takes a default of the key: without a schedule, none that means nothing then.
+ */
+bool schedule_config_takes(const struct settings *s, const struct section *section,
+			   const char *key);
 /*
  * Makes a schedule from a section without a problem; for the caller to free. NULL: the section has
  * no schedule; copy, equal and free below take this NULL. The zone is still to be set.

@@ -64,9 +64,9 @@ bool task_config_equal(const struct task_config *a, const struct task_config *b)
 	       a->version_policy == b->version_policy && same_spread(a, b) &&
 	       a->tick_ms == b->tick_ms && a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
 	       a->overlap == b->overlap && a->index == b->index &&
-	       a->hold_max_ms == b->hold_max_ms && a->alert_after_ms == b->alert_after_ms &&
-	       word_same(a->ping_url, b->ping_url) && a->history == b->history &&
-	       schedule_config_equal(a->schedule, b->schedule) &&
+	       a->keep_output == b->keep_output && a->hold_max_ms == b->hold_max_ms &&
+	       a->alert_after_ms == b->alert_after_ms && word_same(a->ping_url, b->ping_url) &&
+	       a->history == b->history && schedule_config_equal(a->schedule, b->schedule) &&
 	       queue_config_equal(a->queue, b->queue) &&
 	       health_config_equal(&a->health, &b->health);
 }
@@ -81,4 +81,13 @@ const char *task_config_user(const struct task_config *t)
 	if (t->queue)
 		return t->queue->told.slots > 0 ? t->queue->user : NULL;
 	return t->schedule ? t->schedule->user : NULL;
+}
+
+const struct command_config *task_config_command(const struct task_config *t)
+{
+	const struct command_config *c = t->queue      ? &t->queue->command
+					 : t->schedule ? &t->schedule->command
+						       : NULL;
+
+	return c && c->n_words > 0 ? c : NULL;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/text/worker.h"
+#include "config/keys/command_config.h"
 #include "config/keys/health_config.h"
 #include "config/keys/queue_config.h"
 #include "config/keys/schedule_config.h"
@@ -42,6 +43,7 @@ struct task_config {
 	char *file; /* file that it comes from, as shown to people */
 	int line;
 	bool index;
+	bool keep_output; /* of `zkleader run`, for the record */
 };
 
 struct task_config *task_config_copy(const struct task_config *t);
@@ -50,6 +52,8 @@ void task_config_free(struct task_config *t);
 const char *task_config_kind(const struct task_config *t);
 /* The user as whom a runner on this host starts its runs or jobs; NULL: no runner does. */
 const char *task_config_user(const struct task_config *t);
+/* The command that a runner starts; NULL: there is none. */
+const struct command_config *task_config_command(const struct task_config *t);
 /* The number of the task's elections: its partitions, or one. */
 size_t task_config_elections(const struct task_config *t);
 /* Whether two tasks are the same, even if their files are not. */

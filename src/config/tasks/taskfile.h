@@ -22,17 +22,7 @@
  */
 #define TASKDIR_PATHS_MAX    (512 * 1024)
 #define TASK_DESCRIPTION_MAX 500 /* bytes */
-#define TASK_PARTITIONS_MIN  2
 #define TASK_SPREAD_MAX	     256 /* tasks of a group */
-#define TASK_HISTORY_MAX     10000
-/* A tick is named by its second, so it lasts a whole number of seconds. */
-#define TASK_TICK_MIN_MS  INT64_C(1000)
-#define TASK_TICK_MAX_MS  (INT64_C(24) * 3600 * 1000)
-#define TASK_WAIT_MAX_MS  (INT64_C(24) * 3600 * 1000)
-#define TASK_HOLD_MIN_MS  INT64_C(1000)
-#define TASK_HOLD_MAX_MS  (INT64_C(30) * 24 * 3600 * 1000)
-#define TASK_ALERT_MIN_MS INT64_C(1000)
-#define TASK_ALERT_MAX_MS (INT64_C(400) * 24 * 3600 * 1000)
 
 struct task_file {
 	char *name; /* in the folder; files are sorted by it (strcmp) */

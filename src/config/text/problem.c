@@ -13,16 +13,18 @@ void problems_init(struct problems *p)
 	memset(p, 0, sizeof(*p));
 }
 
+static void drop(struct problem *p)
+{
+	free(p->file);
+	free(p->message);
+}
+
 void problems_done(struct problems *p)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		free(p->list[i].file);
-		free(p->list[i].message);
-	}
-	for (size_t i = 0; i < p->n_warnings; i++) {
-		free(p->warnings[i].file);
-		free(p->warnings[i].message);
-	}
+	for (size_t i = 0; i < p->n; i++)
+		drop(&p->list[i]);
+	for (size_t i = 0; i < p->n_warnings; i++)
+		drop(&p->warnings[i]);
 	problems_init(p);
 }
 
@@ -101,11 +103,29 @@ static struct problem make(const char *file, int line, const char *message)
 	};
 }
 
+/*
+ * Appends a problem to a list with room. What the list has already is left out: all tasks may have
+ * the same default.
+ */
+static void append(struct problem *list, size_t *n, const char *file, int line, const char *message)
+{
+	struct problem new = make(file, line, message);
+
+	for (size_t i = *n; i-- > 0;) {
+		if (list[i].line != line || strcmp(list[i].message, new.message) != 0 ||
+		    strcmp(list[i].file, new.file) != 0)
+			continue;
+		drop(&new);
+		return;
+	}
+	list[(*n)++] = new;
+}
+
 static void add(struct problems *p, const char *file, int line, const char *message)
 {
 	p->total++;
 	if (p->n < PROBLEMS_MAX - 1)
-		p->list[p->n++] = make(file, line, message);
+		append(p->list, &p->n, file, line, message);
 	else if (p->n == PROBLEMS_MAX - 1)
 		p->list[p->n++] = make(
 			file, line, "more problems follow: they are shown once these are mended");
@@ -131,7 +151,7 @@ void problems_add(struct problems *p, const char *file, int line, const char *fo
 static void warn(struct problems *p, const char *file, int line, const char *message)
 {
 	if (p->n_warnings < WARNINGS_MAX)
-		p->warnings[p->n_warnings++] = make(file, line, message);
+		append(p->warnings, &p->n_warnings, file, line, message);
 }
 
 void problems_warn(struct problems *p, const char *file, int line, const char *format, ...)

@@ -27,7 +27,10 @@ struct problems {
 
 void problems_init(struct problems *p);
 void problems_done(struct problems *p);
-/* The text may quote anything: control characters and bytes that are no UTF-8 become \xNN. */
+/*
+ * The text may quote anything: control characters and bytes that are no UTF-8 become \xNN. The same
+ * text about the same line is listed once.
+ */
 void problems_add(struct problems *p, const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 void problems_vadd(struct problems *p, const char *file, int line, const char *format, va_list ap)

@@ -11,12 +11,12 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "config/text/outline.h"
+#include "config/text/section.h"
 #include "config/text/textfile.h"
-#include "config/text/value.h"
 
 #define KEY_NAME_MAX  64 /* bytes shown of an unknown key */
 #define KEYS_TEXT_MAX 540
-#define NO_KEY	      SIZE_MAX
+#define NO_KEY	      SECTION_NO_KEY
 
 /* A file that is being read. */
 struct load {
@@ -41,17 +41,6 @@ static void problem(struct load *l, int line, const char *format, ...)
 }
 
 /* --- keys ----------------------------------------------------------------- */
-
-static size_t find_key(const struct settings_form *form, const char *name, size_t len)
-{
-	for (size_t i = 0; i < form->n_keys; i++) {
-		const char *key = form->keys[i].name;
-
-		if (key[0] == name[0] && strlen(key) == len && memcmp(key, name, len) == 0)
-			return i;
-	}
-	return NO_KEY;
-}
 
 /* The kind of sections of that name; NULL: the file has none such. */
 static const struct settings_form *find_form(const struct load *l, const char *name, size_t len)
@@ -102,9 +91,19 @@ static struct section *new_section(struct settings *s, const struct settings_for
 	return section;
 }
 
+static bool is_array(enum setting_type type)
+{
+	return type == SETTING_ARRAY || type == SETTING_PAIRS;
+}
+
 static bool is_list(enum setting_type type)
 {
-	return type == SETTING_LIST || type == SETTING_ARRAY;
+	return type == SETTING_LIST || is_array(type);
+}
+
+static const char *title_of(const struct settings_form *form)
+{
+	return form->is_defaults ? "" : " \"...\"";
 }
 
 /* Reports a statement outside of all sections, in a file that consists of sections. */
@@ -112,22 +111,20 @@ static void misplaced(struct load *l, const struct outline_item *item)
 {
 	const char *name = l->outline.text + item->start;
 	const struct settings_form *own = find_form(l, name, item->key_len);
-	const struct settings_form *of = l->form;
+	const struct settings_form *of = section_form_with(l->form, name, item->key_len);
 	char kinds[KEYS_TEXT_MAX] = "";
 	size_t used = 0;
 
-	while (of && find_key(of, name, item->key_len) == NO_KEY)
-		of = of->next;
 	for (const struct settings_form *f = l->form; f && used < sizeof(kinds); f = f->next)
-		used += (size_t)snprintf(kinds + used, sizeof(kinds) - used, "%s%s \"...\" { }",
-					 f == l->form ? "" : " and ", f->section);
+		used += (size_t)snprintf(kinds + used, sizeof(kinds) - used, "%s%s%s { }",
+					 f == l->form ? "" : " and ", f->section, title_of(f));
 	if (of)
 		problem(l, item->line,
 			"%.*s: stands outside of a section: it belongs within %s \"...\" { }",
 			(int)item->key_len, name, of->section);
 	else if (own)
-		problem(l, item->line, "%s: is a section: write %s \"...\" { }", own->section,
-			own->section);
+		problem(l, item->line, "%s: is a section: write %s%s { }", own->section,
+			own->section, title_of(own));
 	else
 		problem(l, item->line, "unknown section \"%.*s\": this file consists of %s",
 			(int)(item->key_len < KEY_NAME_MAX ? item->key_len : KEY_NAME_MAX), name,
@@ -141,7 +138,7 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	const char *name = l->outline.text + item->start;
 	const struct settings_form *form = section ? section->form : l->form;
 	const struct settings_form *other = find_form(l, name, item->key_len);
-	size_t index = find_key(form, name, item->key_len);
+	size_t index = section_key(form, name, item->key_len);
 	const char *key;
 
 	if (l->form->section && item->depth == 0) {
@@ -151,6 +148,13 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	if (index == NO_KEY && section && other && item->kind == OUTLINE_SECTION) {
 		problem(l, item->line, "%s within the %s of line %d: is a \"}\" missing before it?",
 			other->section, form->section, section->line);
+		return NO_KEY;
+	}
+	if (index == NO_KEY && form->is_defaults &&
+	    section_form_with(l->form, name, item->key_len)) {
+		problem(l, item->line, "%.*s: has no default: write it in each %s of its own",
+			(int)item->key_len, name,
+			section_form_with(l->form, name, item->key_len)->section);
 		return NO_KEY;
 	}
 	if (index == NO_KEY) {
@@ -166,10 +170,10 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 		problem(l, item->line, "%s: is no section: write %s = ...", key, key);
 	else if (item->append)
 		problem(l, item->line, "%s: nothing to add to: write = for +=", key);
-	else if (item->kind != OUTLINE_LIST && form->keys[index].type == SETTING_ARRAY)
+	else if (item->kind != OUTLINE_LIST && is_array(form->keys[index].type))
 		problem(l, item->line,
 			"%s: is an array, as no shell reads it: write %s = {\"...\"}", key, key);
-	else if (item->n_values == 0 && form->keys[index].type == SETTING_ARRAY)
+	else if (item->n_values == 0 && is_array(form->keys[index].type))
 		problem(l, item->line, "%s: is empty: give it a value or leave the key out", key);
 	else if (item->kind == OUTLINE_LIST && !is_list(form->keys[index].type))
 		problem(l, item->line, "%s: has one value, not a list: write it without { }", key);
@@ -182,13 +186,36 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	return NO_KEY;
 }
 
+/* The section that has to be the only one of its kind, and before those that it is for. */
+static void check_place(struct load *l, const struct outline_item *item, const struct section *new)
+{
+	for (const struct section *section = l->settings->sections; section < new; section++) {
+		if (section->form == new->form) {
+			problem(l, item->line, "%s: is in line %d already: write its keys there",
+				new->form->section, section->line);
+			return;
+		}
+		if (section->form->takes) {
+			problem(l, item->line,
+				"%s: stands behind the %s of line %d: put it before all of them",
+				new->form->section, section->form->section, section->line);
+			return;
+		}
+	}
+	if (item->titled)
+		problem(l, item->line, "%s: has no name: write %s { }", new->form->section,
+			new->form->section);
+}
+
 /* Takes the title of a section, or says what is wrong with it. */
 static void take_title(struct load *l, const struct outline_item *item, struct section *section)
 {
 	const char *title = l->outline.text + item->title;
 	const struct settings_form *form = section->form;
 
-	if (!item->titled)
+	if (form->is_defaults)
+		check_place(l, item, section);
+	else if (!item->titled)
 		problem(l, item->line,
 			"%s: has no name: write %s \"...\" { }, where the name is %s",
 			form->section, form->section, form->title_needed);
@@ -276,40 +303,6 @@ static void read_values(struct load *l)
 	cfg_free(cfg);
 }
 
-/* --- values --------------------------------------------------------------- */
-
-static void drop_values(struct setting *setting)
-{
-	for (size_t i = 0; i < setting->n; i++)
-		free(setting->values[i]);
-	free(setting->values);
-	setting->values = NULL;
-	setting->n = 0;
-}
-
-/* Checks the values of the keys, and gives keys that are not in the file their defaults. */
-static void check_values(struct load *l, struct section *section)
-{
-	for (size_t i = 0; i < section->form->n_keys; i++) {
-		const struct setting_key *key = &section->form->keys[i];
-		struct setting *setting = &section->settings[i];
-
-		if (setting->line == 0 && key->preset) {
-			bool ok;
-
-			setting->values = mem_calloc(1, sizeof(*setting->values));
-			setting->values[0] = mem_strdup(key->preset);
-			setting->n = 1;
-			ok = value_check(l->settings->file, key, setting, l->problems);
-			assert(ok);
-			(void)ok;
-		} else if (setting->n > 0 &&
-			   !value_check(l->settings->file, key, setting, l->problems)) {
-			drop_values(setting);
-		}
-	}
-}
-
 /* --- the whole ------------------------------------------------------------ */
 
 int settings_load(const char *path, const char *shown, const struct settings_form *form,
@@ -335,8 +328,7 @@ int settings_load(const char *path, const char *shown, const struct settings_for
 	read_values(&l);
 	if (l.outline.error_line)
 		problem(&l, l.outline.error_line, "%s", l.outline.error);
-	for (size_t i = 0; i < ret_settings->n; i++)
-		check_values(&l, &ret_settings->sections[i]);
+	sections_complete(ret_settings, problems);
 	ret_settings->partial = !l.values || l.outline.error_line > 0;
 	outline_done(&l.outline);
 	problems_sort(problems, first);
@@ -347,7 +339,7 @@ void settings_done(struct settings *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		for (size_t j = 0; j < s->sections[i].form->n_keys; j++) {
-			drop_values(&s->sections[i].settings[j]);
+			section_drop_values(&s->sections[i].settings[j]);
 			free(s->sections[i].settings[j].unset);
 		}
 		free(s->sections[i].settings);
@@ -361,7 +353,7 @@ void settings_done(struct settings *s)
 const struct setting *settings_get(const struct settings *s, const struct section *section,
 				   const char *name)
 {
-	size_t index = find_key(section->form, name, strlen(name));
+	size_t index = section_key(section->form, name, strlen(name));
 
 	(void)s;
 	assert(index != NO_KEY);

@@ -20,18 +20,25 @@
 #define SETTINGS_FILE_MAX     (1024 * 1024) /* bytes of a file */
 #define SETTINGS_SECTIONS_MAX 10000
 #define SETTINGS_VALUES_MAX   1000 /* values of a list */
+#define SETTINGS_KEYS_MAX     64   /* keys of a form */
+#define SETTINGS_PAIRS_MAX    100  /* variables of a PAIRS */
+#define SETTINGS_PAIRS_BYTES  (64 * 1024)
 /* The allowed titles of sections in a task file, for people. */
 #define TASK_NAME_FORM \
 	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
 
-/* An ARRAY is a LIST that is never written without its braces. */
+/*
+ * An ARRAY is a LIST that is never written without its braces. PAIRS is an array of "NAME=VALUE",
+ * variables of an environment; a section's own are added to those of `defaults`.
+ */
 enum setting_type {
 	SETTING_TEXT,
 	SETTING_DURATION,
 	SETTING_INTEGER,
 	SETTING_CHOICE,
 	SETTING_LIST,
-	SETTING_ARRAY
+	SETTING_ARRAY,
+	SETTING_PAIRS
 };
 
 /* A key that a file may have. */
@@ -46,8 +53,9 @@ struct setting_key {
 
 /* The value of a key, from the file or by default. */
 struct setting {
-	int line;	/* line of the key; 0: it is not in the file */
-	char **values;	/* one, or several for LIST and ARRAY; never an empty text */
+	int line; /* line of the key, or of its default in the file; 0: it is not in the file */
+	bool inherited; /* the value is that of the section `defaults` */
+	char **values;	/* one, or several for LIST, ARRAY and PAIRS; never an empty text */
 	size_t n;	/* 0: not set, or bad, for which a problem was added */
 	int64_t number; /* DURATION in ms, INTEGER, and the index of a CHOICE */
 	char *unset;	/* the first ${NAME} in it that the environment does not have; NULL: none */
@@ -61,6 +69,8 @@ struct section {
 	struct setting *settings; /* in the order of the keys */
 };
 
+struct settings;
+
 /* The keys of a kind of file, or of one kind of its sections. */
 struct settings_form {
 	const struct setting_key *keys;
@@ -68,6 +78,10 @@ struct settings_form {
 	const char *section; /* the keys stand in sections of this name; NULL: in the file itself */
 	const char *title_needed; /* the title that a section needs, for people */
 	bool (*title_ok)(const char *text, size_t len);
+	/* Whether the section, by its own keys, takes the default of a key; NULL: of any key. */
+	bool (*takes)(const struct settings *s, const struct section *section, const char *key);
+	/* The section without a title, once in a file, that has defaults for all behind it. */
+	bool is_defaults;
 	const struct settings_form *next; /* another kind of sections beside these; NULL: none */
 };
 

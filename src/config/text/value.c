@@ -9,6 +9,7 @@
 #include "base/text/duration.h"
 
 #define CHOICES_TEXT_MAX 400
+#define RESERVED	 "ZKLEADER_"
 #define NO_VARIABLE	 "the environment has no %s: set it, or write ${%s:-DEFAULT}"
 
 /* A setting that is being checked. */
@@ -120,6 +121,53 @@ static bool check_text(const struct checking *c, const char *value)
 	return false;
 }
 
+/* The length of the name of a variable at the beginning; 0: there is none. */
+static size_t variable_len(const char *pair)
+{
+	size_t len = strspn(pair, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789_");
+
+	return pair[0] >= '0' && pair[0] <= '9' ? 0 : len;
+}
+
+static bool is_repeated(const struct setting *setting, size_t i, size_t len)
+{
+	for (size_t j = 0; j < i; j++)
+		if (strncmp(setting->values[j], setting->values[i], len + 1) == 0)
+			return true;
+	return false;
+}
+
+static bool check_pairs(const struct checking *c)
+{
+	const struct setting *setting = c->setting;
+	size_t bytes = 0, before = c->problems->total;
+
+	for (size_t i = 0; i < setting->n; i++) {
+		const char *pair = setting->values[i];
+		size_t len = variable_len(pair);
+
+		bytes += strlen(pair) + 1;
+		if (len == 0 || pair[len] != '=')
+			problem(c,
+				"\"%.100s\" is not NAME=VALUE with a NAME of letters, digits and "
+				"\"_\" that begins with no digit",
+				pair);
+		else if (strncmp(pair, RESERVED, strlen(RESERVED)) == 0)
+			problem(c,
+				"\"%.100s\": the names that begin with " RESERVED
+				" are set for each run: give it another",
+				pair);
+		else if (is_repeated(setting, i, len))
+			problem(c, "%.*s is there twice: keep one of them",
+				(int)(len < 100 ? len : 100), pair);
+	}
+	if (setting->n > SETTINGS_PAIRS_MAX || bytes > SETTINGS_PAIRS_BYTES)
+		problem(c, "has %zu variables in %zu bytes, more than %d or %d: leave some out",
+			setting->n, bytes, SETTINGS_PAIRS_MAX, SETTINGS_PAIRS_BYTES);
+	return c->problems->total == before;
+}
+
 bool value_check(const char *file, const struct setting_key *key, struct setting *setting,
 		 struct problems *problems)
 {
@@ -136,6 +184,7 @@ bool value_check(const char *file, const struct setting_key *key, struct setting
 	case SETTING_DURATION: return check_duration(&c);
 	case SETTING_INTEGER: return check_integer(&c);
 	case SETTING_CHOICE: return check_choice(&c);
+	case SETTING_PAIRS: return check_pairs(&c);
 	case SETTING_TEXT:
 	case SETTING_LIST:
 	case SETTING_ARRAY: break;

@@ -24,7 +24,7 @@ static struct runs *runs_of(const struct call *call)
 
 static void pack_claim(struct pack *p, const struct run_answer *a)
 {
-	pack_map(p, a->index >= 0 ? 15 : 14);
+	pack_map(p, a->index >= 0 ? 16 : 15);
 	pack_kv_str(p, "outcome", a->outcome);
 	pack_kv_str(p, "tick", a->tick);
 	pack_kv_int(p, "token", a->token);
@@ -35,6 +35,7 @@ static void pack_claim(struct pack *p, const struct run_answer *a)
 	pack_kv_uint(p, "run", a->run);
 	pack_kv_bool(p, "busy", a->busy);
 	pack_kv_bool(p, "output", a->output);
+	pack_kv_bool(p, "keep_output", a->keep_output);
 	pack_kv_str(p, "why", a->why);
 	pack_kv_str(p, "notice", a->notice[0] ? a->notice : NULL);
 	answers_pack_int(p, "partition", a->partitions > 0, a->partition);

@@ -55,6 +55,7 @@ struct task_settings {
 	int history;			      /* records of runs kept */
 	bool index;			      /* runs are told the number of this node */
 	bool ping;	  /* the task has a ping-url: reports of runs have their output */
+	bool keep_output; /* so they do, and also of what is written to a terminal */
 	bool users_asked; /* more users are being looked up */
 	bool has_user;	  /* false: no schedule and no queue, or the user is unknown on this host */
 	uid_t user;	  /* user of scheduled runs or jobs; may also run the task by hand */

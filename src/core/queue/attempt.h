@@ -26,7 +26,7 @@ struct attempt_end {
 	int64_t exit_status; /* of a command: 0 to 255, -1: not known */
 };
 
-#define ATTEMPT_START_MAX 100 /* bytes: why a command could not be started */
+#define ATTEMPT_START_MAX 150 /* bytes: why a command could not be started */
 
 /* The end of an attempt that nobody is left to report. */
 #define ATTEMPT_CRASHED                                \

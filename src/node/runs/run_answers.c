@@ -26,6 +26,7 @@ static void answer_claim(struct run *r, const char *outcome, bool busy, const ch
 			 const char *notice)
 {
 	const struct member *self = registry_self(r->runs->leaders->registry);
+	bool keep = r->task && r->task->settings->keep_output;
 
 	run_send(r, &(struct run_answer){.kind = RUN_ANSWER_CLAIM,
 					 .worker_id = self ? self->worker->id : "",
@@ -40,7 +41,8 @@ static void answer_claim(struct run *r, const char *outcome, bool busy, const ch
 					 .partition = r->task ? (int)r->task->partition : 0,
 					 .partitions = r->task ? r->task->settings->partitions : 0,
 					 .busy = busy,
-					 .output = r->task && r->task->settings->ping,
+					 .output = keep || (r->task && r->task->settings->ping),
+					 .keep_output = keep,
 					 .why = why,
 					 .notice = notice});
 }

@@ -41,7 +41,8 @@ struct run_answer {
 	int partition;	     /* of a claim: K, or 0 without partitions */
 	unsigned partitions; /* their number; 0: led as a whole, or none was claimed */
 	bool busy;
-	bool output; /* of a claim: send the end of the output with the finish */
+	bool output;	  /* of a claim: send the end of the output with the finish */
+	bool keep_output; /* likewise, and keep also what is written to a terminal */
 	bool attached;
 	bool recorded;
 };

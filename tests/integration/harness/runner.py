@@ -147,15 +147,18 @@ class Runner:
         self.user, self.extra_env = user, env or {}
         self.process = None
         self.command = []
+        self.cwd = self.options = None
         self.log_file = folder / "runner.log"
         folder.mkdir(parents=True, exist_ok=True)
 
     def start(self):
-        command = [*self.command, build() / "zkleader-runner", "-s", self.socket, "-c", self.config_file]
+        where = ["-s", self.socket] if self.options is None else self.options
+        command = [*self.command, build() / "zkleader-runner", *where, "-c", self.config_file]
         if self.user:
             command = ["setpriv", "--reuid", self.user, "--regid", "nogroup", "--clear-groups", *command]
         with open(self.log_file, "ab") as log:
-            self.process = spawn(command, stdout=log, stderr=log, env={**sanitizer_env(self.folder), **self.extra_env})
+            self.process = spawn(command, stdout=log, stderr=log, cwd=self.cwd,
+                                 env={**sanitizer_env(self.folder), **self.extra_env})
         return self
 
     def log(self):
