@@ -6,12 +6,30 @@
 #include "base/mem.h"
 
 #define BLANKS	     " \t"
+#define LINE_ENDS    " \t\r"
 #define FIELDS	     5
+#define EVERY	     "@every"
 #define NO_FIELDS    "it has no five fields and a command"
 #define NO_COMMAND   "there is no command behind the times"
 #define NO_USER	     "there is no user in front of the command: is it a user's crontab? --user NAME"
 #define BAD_VARIABLE "it is neither a variable nor five fields and a command"
 #define AT_REBOOT    "no schedule knows @reboot: let systemd start it on each host"
+#define SIX_FIELDS                                                                             \
+	"it has six time fields, and a schedule five: leave out the seconds in front, or the " \
+	"year "                                                                                \
+	"behind; what is due every 30 seconds is written \"every 30s\""
+#define SEVEN_FIELDS                                                                             \
+	"it has seven time fields, and a schedule five: leave out the seconds in front and the " \
+	"year "                                                                                  \
+	"behind"
+#define ZONE_IN_LINE                                                                               \
+	"cron takes all of it for the value of a variable, also the times: write CRON_TZ=ZONE in " \
+	"a "                                                                                       \
+	"line of its own above it"
+#define VARIABLE_IN_LINE                                                                           \
+	"cron takes all of it for the value of a variable, also the times: write the variable in " \
+	"a "                                                                                       \
+	"line of its own above it"
 
 /* The part of a line that is not parsed yet. */
 struct rest {
@@ -38,6 +56,67 @@ static void bad(struct crontab_line *l, const char *why)
 {
 	l->kind = CRONTAB_BAD;
 	l->why = why;
+}
+
+/* --- words that are times ------------------------------------------------- */
+
+static bool is_name_of_time(const char *p, size_t n)
+{
+	static const char names[] = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC "
+				    "MON TUE WED THU FRI SAT SUN";
+	char name[4];
+
+	if (n == 1)
+		return *p == 'L' || *p == 'W' || *p == 'H';
+	if (n != 3)
+		return false;
+	memcpy(name, p, 3);
+	name[3] = '\0';
+	return strstr(names, name) != NULL;
+}
+
+/* Whether a word looks like a field of a crontab, also of other crons: with ? and names. */
+static bool is_time(const char *p, size_t n)
+{
+	bool says = false;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t letters = 0;
+
+		while (i + letters < n && p[i + letters] >= 'A' && p[i + letters] <= 'Z')
+			letters++;
+		if (letters > 0 && !is_name_of_time(p + i, letters))
+			return false;
+		if (letters == 0 && !strchr("0123456789*/,-?~#", p[i]))
+			return false;
+		says |= letters > 0 || strchr("0123456789*?", p[i]);
+		i += letters > 0 ? letters - 1 : 0;
+	}
+	return says;
+}
+
+/* The number of words at the beginning that look like fields, up to `most`. */
+static int count_times(struct rest r, int most)
+{
+	int n = 0;
+
+	for (; n < most && is_time(r.p, word(&r)); n++) {
+		r.p += word(&r);
+		skip_blanks(&r);
+	}
+	return n;
+}
+
+/* Whether the times of a job follow a variable in the same line. */
+static bool has_times_behind(struct rest r)
+{
+	size_t n = word(&r);
+
+	if (!memchr(r.p, '=', n))
+		return false;
+	r.p += n;
+	skip_blanks(&r);
+	return r.p < r.end && (*r.p == '@' || count_times(r, FIELDS) == FIELDS);
 }
 
 /* --- variables ------------------------------------------------------------ */
@@ -91,6 +170,13 @@ static bool parse_times(struct rest *r, struct crontab_line *l)
 
 	if (*r->p == '@') {
 		n = word(r);
+		/* Other crons have @every with a duration behind it, which belongs to it. */
+		if (n == strlen(EVERY) && memcmp(from, EVERY, n) == 0) {
+			struct rest length = {from + n, r->end};
+
+			skip_blanks(&length);
+			n = (size_t)(length.p - from) + word(&length);
+		}
 	} else {
 		for (int i = 0; i < FIELDS; i++) {
 			struct rest field = {from + n, r->end};
@@ -113,8 +199,9 @@ static bool parse_times(struct rest *r, struct crontab_line *l)
 /*
  * Takes the command, and its standard input. As in cron, a % that no backslash escapes ends the
  * command. The rest of the line is the input, and each further % in it is a newline. Of \% only the
- * % stays, in both. Within the command a backslash also escapes any other character, and both are
- * kept. Within the input it does not.
+ * % stays, in both. Within the command of two backslashes one stays, and each escapes what is
+ * behind it. Within the input it does not. All of the input counts, up to the newline; the blanks
+ * at the end of a command do not.
  */
 static void take_command(struct rest r, struct crontab_line *l)
 {
@@ -125,7 +212,8 @@ static void take_command(struct rest r, struct crontab_line *l)
 		if (*r.p == '\\' && r.p + 1 < r.end && r.p[1] == '%') {
 			text[n++] = *++r.p;
 		} else if (!input && *r.p == '\\' && r.p + 1 < r.end) {
-			text[n++] = *r.p++;
+			if (*++r.p != '\\')
+				text[n++] = '\\';
 			text[n++] = *r.p;
 		} else if (*r.p != '%') {
 			text[n++] = *r.p;
@@ -137,16 +225,25 @@ static void take_command(struct rest r, struct crontab_line *l)
 		}
 	}
 	l->input = input ? mem_strdup(input) : NULL;
-	l->command = mem_strdup(text);
+	n = strlen(text);
+	while (n > 0 && strchr(LINE_ENDS, text[n - 1]))
+		n--;
+	l->command = mem_strndup(text, n);
 	free(text);
 }
 
 static void parse_job(struct rest r, bool system, struct crontab_line *l)
 {
 	size_t n;
+	int more;
 
 	if (!parse_times(&r, l)) {
 		bad(l, NO_FIELDS);
+		return;
+	}
+	more = *l->schedule == '@' ? 0 : count_times(r, 2);
+	if (more > 0) {
+		bad(l, more == 1 ? SIX_FIELDS : SEVEN_FIELDS);
 		return;
 	}
 	if (system) {
@@ -170,7 +267,9 @@ void crontab_parse(const char *text, size_t len, bool system, struct crontab_lin
 	struct rest r = {text, text + len};
 
 	*ret = (struct crontab_line){.kind = CRONTAB_NOTHING};
-	while (r.end > r.p && strchr(" \t\r", r.end[-1]))
+	const char *end = r.end;
+
+	while (r.end > r.p && strchr(LINE_ENDS, r.end[-1]))
 		r.end--;
 	skip_blanks(&r);
 	if (r.p == r.end || *r.p == '#')
@@ -179,10 +278,17 @@ void crontab_parse(const char *text, size_t len, bool system, struct crontab_lin
 		bad(ret, BAD_VARIABLE);
 		return;
 	}
+	if (has_times_behind(r)) {
+		bool zone = strncmp(r.p, "TZ=", 3) == 0 || strncmp(r.p, "CRON_TZ=", 8) == 0;
+
+		bad(ret, zone ? ZONE_IN_LINE : VARIABLE_IN_LINE);
+		return;
+	}
 	if (parse_variable(r, ret))
 		return;
 	crontab_line_done(ret);
 	*ret = (struct crontab_line){.kind = CRONTAB_JOB};
+	r.end = memchr(r.p, '%', (size_t)(r.end - r.p)) ? end : r.end;
 	parse_job(r, system, ret);
 }
 

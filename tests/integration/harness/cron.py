@@ -30,7 +30,7 @@ def start_cron(home, text):
     """Its process, in a mount namespace of its own."""
     (home / "empty").mkdir(parents=True, exist_ok=True)
     crontab = home / "crontab"
-    crontab.write_text(text, encoding="ascii")
+    crontab.write_bytes(text.encode())
     crontab.chmod(0o644)
     with open(home / "log", "wb") as log:
         return spawn(["unshare", "-m", "sh", "-c", PRIVATE.format(home=shlex.quote(str(home)))], stdout=log, stderr=log)
