@@ -146,3 +146,32 @@ def test_a_host_without_some_of_a_groups_files_goes_by_what_the_others_list(flee
     wait_until(lambda: len(zk.workers()) == 2, 30, "both are there")
     assert set(drafted(zk, "feeds")) == set(names)
     wait_until(lambda: {n: zk.leaders().get(n) for n in names} == drafted(zk, "feeds"), 30, "it is as drafted")
+
+
+THOUSAND = [f"night-{i}" for i in range(1000)]
+
+
+def shares_of(zk, names):
+    """The number of tasks that each leads; [] while nobody leads one of them."""
+    leaders = zk.leaders()
+    found = [leaders.get(name) for name in names]
+    return sorted(collections.Counter(found).values()) if all(found) else []
+
+
+def test_a_group_of_a_thousand_tasks(fleet, zk):
+    pytest.importorskip("xxhash")
+    tasks = [task_text(name, spread="nightly") for name in THOUSAND]
+    sidecars = [fleet.sidecar(f"s{i}", tasks=tasks, session_timeout="20s") for i in range(3)]
+    assert not sidecars[0].status()["problems"]
+    wait_until(lambda: shares_of(zk, THOUSAND) == [333, 333, 334], 120, "a third each")
+    names = sorted(THOUSAND)  # by strcmp, as the draft takes them
+    workers = [{"id": r["id"], "ip": r["ip"], "tier": 0, "random_ints": r["random_ints"], "resigned": [],
+                "may": list(range(1000))} for r in zk.workers().values()]
+    drafted = draft_program()("nightly", names, 0, workers)
+    before, changes = zk.leaders(), zk.leader_changes()
+    assert [before[name] for name in names] == drafted
+    sidecars[0].stop()
+    wait_until(lambda: shares_of(zk, THOUSAND) == [500, 500], 120, "a half each")
+    after = zk.leaders()
+    moved = sum(before[name] != after[name] for name in THOUSAND)
+    assert moved >= 333 and zk.leader_changes() - changes <= 2 * moved, "each moves once at the most"

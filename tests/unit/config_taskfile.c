@@ -945,22 +945,22 @@ Test(taskdir, a_group_has_a_limit)
 {
 	struct task_files files, again, effective;
 
-	put_group("a.conf", 0, 255);
-	put_group("b.conf", 255, 257);
-	put_group("c.conf", 255, 256);
+	put_group("a.conf", 0, 999);
+	put_group("b.conf", 999, 1001);
+	put_group("c.conf", 999, 1000);
 	put("d.conf", "task d { spread = y }\n");
 	taskdir_load(&config, &files, &problems);
 	cr_expect_str_eq(
 		problems_text(),
-		"conf.d/b.conf:2: task \"g256\": the group \"x\" has 257 tasks with it: no "
-		"more than 256 are allowed, give some of them another group in spread\n");
+		"conf.d/b.conf:2: task \"g1000\": the group \"x\" has 1001 tasks with it: no "
+		"more than 1000 are allowed, give some of them another group in spread\n");
 	cr_expect(files.list[1].refused);
 	cr_expect_eq(files.list[2].n_tasks, 1);
 	cr_expect_eq(files.list[3].n_tasks, 1);
 	/* The last good form of a refused file fits in, too, or is left out. */
-	put_group("d.conf", 300, 302);
+	put_group("d.conf", 3000, 3002);
 	put("c.conf", "task c { spread = }\n");
-	put_group("e.conf", 303, 304);
+	put_group("e.conf", 3003, 3004);
 	taskdir_load(&config, &again, &problems);
 	problems_done(&problems);
 	taskdir_merge(&files, &again, &effective);

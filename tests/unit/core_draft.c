@@ -9,7 +9,7 @@
 #define ITEMS	40
 
 static struct draft_worker workers[WORKERS];
-static char ids[WORKERS][8], names[DRAFT_ITEMS_MAX][8];
+static char ids[WORKERS][8], names[DRAFT_ITEMS_MAX][16];
 static const char *items[DRAFT_ITEMS_MAX];
 static size_t owners[DRAFT_ITEMS_MAX];
 
@@ -49,6 +49,50 @@ static size_t held_by(size_t worker, size_t n_items)
 }
 
 TestSuite(draft, .init = set_up);
+
+/* The draft as its definition says it: each in its turn takes the best of all that is left. */
+static void plain_draft(size_t n_items, size_t n_workers, size_t wanted[])
+{
+	struct draft_worker order[WORKERS];
+	size_t left = n_items;
+
+	memcpy(order, workers, n_workers * sizeof(*order));
+	for (size_t i = 1; i < n_workers; i++)
+		for (size_t j = i; j > 0 && draft_compare("T", &order[j - 1], &order[j]) > 0; j--) {
+			struct draft_worker moved = order[j];
+			order[j] = order[j - 1];
+			order[j - 1] = moved;
+		}
+	for (size_t i = 0; i < n_items; i++)
+		wanted[i] = DRAFT_NOBODY;
+	for (size_t turn = 0; left > 0; turn++) {
+		const struct draft_worker *w = &order[turn % n_workers];
+		size_t best = DRAFT_NOBODY;
+
+		for (size_t i = 0; i < n_items; i++)
+			if (wanted[i] == DRAFT_NOBODY &&
+			    (best == DRAFT_NOBODY ||
+			     rank_score(w->key, items[i]) > rank_score(w->key, items[best])))
+				best = i;
+		for (size_t i = 0; i < n_workers; i++)
+			if (workers[i].id == w->id)
+				wanted[best] = i;
+		left--;
+	}
+}
+
+Test(draft, a_thousand_items_are_drafted_as_defined)
+{
+	size_t wanted[DRAFT_ITEMS_MAX];
+
+	for (size_t n_workers = 1; n_workers <= WORKERS; n_workers += n_workers == 1 ? 1 : 5) {
+		plain_draft(DRAFT_ITEMS_MAX, n_workers, wanted);
+		run(DRAFT_ITEMS_MAX, n_workers, 0);
+		cr_expect_arr_eq(owners, wanted, sizeof(wanted));
+		for (size_t i = 0; i < n_workers; i++)
+			cr_expect_leq(held_by(i, DRAFT_ITEMS_MAX), 1000 / n_workers + 1);
+	}
+}
 
 /* From another implementation, docs/examples/draft.py. */
 Test(draft, is_as_published)

@@ -21,8 +21,8 @@
  * 1 MiB of them (ZOOKEEPER-4306), nor take that many watches from a client that connects again.
  */
 #define TASKDIR_PATHS_MAX    (512 * 1024)
-#define TASK_DESCRIPTION_MAX 500 /* bytes */
-#define TASK_SPREAD_MAX	     256 /* tasks of a group */
+#define TASK_DESCRIPTION_MAX 500  /* bytes */
+#define TASK_SPREAD_MAX	     1000 /* tasks of a group */
 
 struct task_file {
 	char *name; /* in the folder; files are sorted by it (strcmp) */

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DRAFT_ITEMS_MAX 256 /* partitions of a task, tasks of a group */
-#define DRAFT_WORDS	(DRAFT_ITEMS_MAX / 64)
+#define DRAFT_ITEMS_MAX 1000 /* partitions of a task, tasks of a group */
+#define DRAFT_WORDS	((DRAFT_ITEMS_MAX + 63) / 64)
 #define DRAFT_NOBODY	SIZE_MAX
 
 /* A set of items, by their index. */
@@ -57,7 +57,7 @@ void draft_run(const struct draft *d, size_t *ret_owners);
 /*
  * The worker that would be drafted for each item if its owner, as found by draft_run(), left. Room
  * for n_items; DRAFT_NOBODY where there is no such worker or the item has no owner. It runs one
- * draft for each owner: some 10 ms with 256 items and as many owners.
+ * draft for each owner.
  */
 void draft_successors(const struct draft *d, const size_t *owners, size_t *ret_successors);
 

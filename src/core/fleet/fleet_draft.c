@@ -8,7 +8,7 @@
 #include "core/fleet/draft.h"
 #include "core/fleet/rank.h"
 
-#define NEXT_COST_MAX 4000000 /* comparisons of scores: some 5 ms */
+#define NEXT_COST_MAX 250000 /* items that drafts assign: some 15 ms */
 
 /* A version in the fleet, and for which items it is good. */
 struct grade {
@@ -229,7 +229,7 @@ static void work_out(const struct fleet *f, struct fleet_draft *d)
 	pool_done(&p);
 }
 
-/* Distinct owners times half the square of the items: comparisons of scores, a ns each. */
+/* A draft for each owner, each of all items. */
 static bool costs_too_much(const struct fleet_draft *d)
 {
 	size_t n_owners = 0;
@@ -240,7 +240,7 @@ static bool costs_too_much(const struct fleet_draft *d)
 			j++;
 		n_owners += j == i;
 	}
-	return n_owners * d->n * d->n / 2 > NEXT_COST_MAX;
+	return n_owners * d->n > NEXT_COST_MAX;
 }
 
 static void work_out_next(const struct fleet *f, struct fleet_draft *d)
