@@ -1133,3 +1133,55 @@ Test(taskdir, hints)
 	put("d.conf", "task d { tick = }\n");
 	expect_hints("");
 }
+
+#define DUE "schedule = \"@daily\" "
+
+static void put_mode(const char *name, mode_t mode)
+{
+	put(name, "");
+	cr_assert_eq(chmod(in_folder(name), mode), 0);
+}
+
+/* Commands that cannot be started are warned of. */
+Test(taskdir, hints_about_commands)
+{
+	char text[4000];
+
+	put_mode("open", 0755);
+	put_mode("roots", 0700);
+	put_mode("text", 0644);
+	cr_assert_eq(chmod(folder, 0755), 0);
+	snprintf(text, sizeof(text),
+		 "task good { " DUE "user = nobody command = {\"%s/open\"} directory = \"/\" }\n"
+		 "task gone { " DUE "user = root command = {\"%s/none\"} }\n"
+		 "task text { " DUE "user = root command = {\"%s/text\"} }\n"
+		 "task dir { " DUE "user = root command = {\"/etc\"} }\n"
+		 "task who { " DUE "user = zkl-no-such command = {\"%s/open\"} }\n"
+		 "task roots { " DUE "user = nobody command = {\"%s/roots\"} }\n"
+		 "queue q { user = zkl-no-such command = {\"%s/none/x\"} }\n"
+		 "queue far { user = zkl-no-such slots = 0 command = {\"%s/none\"} }\n"
+		 "task where { " DUE
+		 "user = nobody command = {\"%s/open\"} directory = \"%s/no\" }\n"
+		 "task file { " DUE
+		 "user = nobody command = {\"%s/open\"} directory = \"%s/open\" }\n",
+		 task_dir, task_dir, task_dir, task_dir, task_dir, task_dir, task_dir, task_dir,
+		 task_dir, task_dir, task_dir);
+	put("d.conf", text);
+	config.auth_file = task_dir;
+	expect_hints(
+		"conf.d/d.conf:2: task \"gone\": command: \"conf.d/none\" is not there\n"
+		"conf.d/d.conf:3: task \"text\": command: \"conf.d/text\" is not executable by its "
+		"user\n"
+		"conf.d/d.conf:4: task \"dir\": command: \"/etc\" is no program\n"
+		"conf.d/d.conf:5: task \"who\": user: there is no user \"zkl-no-such\" on this "
+		"host\n"
+		"conf.d/d.conf:6: task \"roots\": command: \"conf.d/roots\" is not executable by "
+		"its "
+		"user\n"
+		"conf.d/d.conf:7: queue \"q\": user: there is no user \"zkl-no-such\" on this "
+		"host\n"
+		"conf.d/d.conf:7: queue \"q\": command: \"conf.d/none/x\" is not there\n"
+		"conf.d/d.conf:9: task \"where\": directory: \"conf.d/no\" is not there\n"
+		"conf.d/d.conf:10: task \"file\": directory: \"conf.d/open\" is not a folder\n");
+	config.auth_file = NULL;
+}

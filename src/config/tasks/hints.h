@@ -7,8 +7,9 @@
 #include "config/text/problem.h"
 
 /*
- * Warns of a folder without any task, of files in it that are not read because of their names, and
- * of users whom this host does not know. Asks the user database, which may block.
+ * Warns of a folder without any task, of files in it that are not read because of their names, of
+ * users whom this host does not know, and of commands that cannot be started. Asks the user
+ * database, which may block.
  */
 void hints_warn(const struct config *config, const struct task_files *files,
 		struct problems *problems);
