@@ -9,6 +9,7 @@ import pytest
 
 from harness.journal import Journal
 from harness.runner import Runner, scheduled
+from harness.sidecar import task_text
 from harness.waiting import holds_for, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
@@ -120,6 +121,29 @@ def test_why_a_run_did_not_end_well_and_a_tick_was_missed(site, folder, zk):
         assert found["why"] == name and detail in found["detail"], found
         kept = records(zk, name)[found["tick"]]
         assert (kept["why"], kept["detail"]) == (found["why"], found["detail"])
+
+
+def test_defaults_variables_and_directory_reach_the_command(site, folder, zk):
+    where = folder / "where"
+    where.mkdir()
+    defaults = f'defaults {{ user = "root" environment = {{"A=default", "B=default"}} directory = "{where}" }}\n'
+    command = ["/bin/sh", "-c", f'echo "$A $B $(pwd)" >>{folder}/said']
+
+    def text(*environment, **values):
+        return task_text("report", schedule="every 2s", command=command, environment=list(environment), **values)
+
+    def said():
+        path = folder / "said"
+        return path.read_text().splitlines() if path.exists() else []
+
+    a = site("a", defaults, text("B=own"))
+    wait_until(lambda: f"default own {where}" in said(), what="it has run")
+    a.write_tasks(defaults, text("A=new"))
+    wait_until(lambda: said()[-1:] == [f"new default {where}"], what="the file is read again by itself")
+    a.write_tasks(defaults, text("A=new", directory="/nosuch/place"))
+    wait_until(lambda: any(r["why"] == "start" for r in a.call("history", "report")), what="one could not be started")
+    found = next(r for r in a.call("history", "report") if r["why"] == "start")
+    assert "the directory /nosuch/place: No such file or directory" in found["detail"] and found["exit_status"] == 126
 
 
 def explained(program, sidecar, tick, task="report"):
