@@ -16,6 +16,8 @@
 #define NOTICES_PATH SITE_ROOT "/notices/"
 #define LED_PATH     SITE_ROOT "/led/"
 #define RUNS_PATH    SITE_ROOT "/runs/"
+#define ROWS_PATH    SITE_ROOT "/troubles/"
+#define FRESH_US     (30 * SECOND)	/* a server that is behind may not have it yet */
 #define WAITS_US     (20 * 60 * SECOND) /* that a note may stay, through all faults */
 #define LOOK_US	     (30 * SECOND)
 
@@ -27,6 +29,11 @@ static struct noted {
 	int64_t since;	/* true time: it was noted first */
 	bool taken;	/* by a notifier */
 } noted[NOTED_MAX];
+/* ROOT/troubles of each task: a row of failures, until the next good end. */
+static struct row {
+	bool there;
+	int64_t made_at; /* true time */
+} rows[TASKS_MAX];
 static uint64_t first_leaders; /* bits of tasks: one leader of them may go untold */
 static int64_t last_zxid;
 static void (*next_commit)(const struct transaction *x);
@@ -188,9 +195,74 @@ static void count_ends(const struct transaction *x, size_t *ret_bad, size_t *ret
 	}
 }
 
+/* The task whose row the operation is about; NULL: none. */
+static struct row *row_of(const struct op *op, const char *folder)
+{
+	const char *path = path_text(op->path);
+	char name[NAME_ELECTION_MAX + 1];
+
+	if (strncmp(path, folder, strlen(folder)) != 0)
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(path + strlen(folder), "/"),
+		 path + strlen(folder));
+	unsigned task = task_number(name);
+	return task < TASKS_MAX ? &rows[task] : NULL;
+}
+
+/* Whether the transaction changes that row. */
+static bool changes(const struct transaction *x, const struct row *row)
+{
+	for (size_t i = 0; i < x->n_ops; i++)
+		if (row_of(&x->ops[i], ROWS_PATH) == row)
+			return true;
+	return false;
+}
+
+/*
+ * A good end ends the row in its transaction, a bad one that no other attempt follows counts in it, and one that
+ * another follows does not.
+ */
+static void judge_end(const struct transaction *x, const struct op *op)
+{
+	struct row *row = row_of(op, RUNS_PATH);
+	struct run_record record;
+	const char *why;
+
+	if (!row || op->type != STORE_OP_SET || !op->data ||
+	    record_parse_run(op->data->bytes, op->data->len, &record, &why) != 0)
+		return;
+	bool good = strcmp(record.state, "ok") == 0, changed = changes(x, row);
+	bool bad = strcmp(record.state, "failed") == 0 || strcmp(record.state, "timeout") == 0 ||
+		   strcmp(record.state, "lost") == 0;
+	unsigned task = (unsigned)(row - rows);
+
+	if (good && row->there && !changed && sim.now - row->made_at > FRESH_US)
+		sim_violation("task %u: a run ended well, and the row of failures goes on", task);
+	else if (bad && record.retrying && changed)
+		sim_violation("task %u: an attempt counts that another one follows", task);
+	else if (bad && !record.retrying && !changed)
+		sim_violation("task %u: a run failed for good, and does not count", task);
+}
+
+/* Behind the judgement of the ends. */
+static void take_row(const struct op *op)
+{
+	struct row *row = row_of(op, ROWS_PATH);
+
+	if (row && op->type == STORE_OP_CREATE)
+		*row = (struct row){.there = true, .made_at = sim.now};
+	else if (row && op->type == STORE_OP_DELETE)
+		row->there = false;
+}
+
 static void look(const struct transaction *x)
 {
 	size_t bad, with;
+
+	for (size_t i = 0; i < x->n_ops && !sim.stop; i++)
+		judge_end(x, &x->ops[i]);
+	for (size_t i = 0; i < x->n_ops; i++)
+		take_row(&x->ops[i]);
 
 	count_ends(x, &bad, &with);
 	sim.figures.ended_badly += bad;
@@ -246,6 +318,7 @@ void notices_judge_forget(void)
 {
 	last_zxid = 0;
 	first_leaders = 0;
+	memset(rows, 0, sizeof(rows));
 	memset(noted, 0, sizeof(noted));
 }
 
