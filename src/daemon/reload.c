@@ -194,6 +194,7 @@ static struct task_settings settings_of(struct users *users, unsigned processors
 				  .description = c->description,
 				  .min_version = c->min_version,
 				  .renamed_from = c->renamed_from,
+				  .keys = c->keys,
 				  .yield = c->yield,
 				  .rank_position = c->rank_position,
 				  .version_policy = c->version_policy,

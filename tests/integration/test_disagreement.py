@@ -18,7 +18,9 @@ def test_other_keys_are_named_by_status_explain_and_log(fleet, zk):
     for sidecar, other in ((one, two), (two, one)):
         wait_until(lambda s=sidecar: len(s.status()["disagreements"]) == 1, what="it is noticed")
         [found] = sidecar.status()["disagreements"]
-        assert (found["task"], found["id"]) == (TASK, other.id)
+        assert (found["key"], found["count"], found["tasks"]) == ("min-version", 1, [TASK])
+        names = {s.status()["node"] for s in (sidecar, other)}
+        assert {n for group in found["groups"] for n in group} == names and len(found["groups"]) == 2
         assert "a worker goes by other keys" in sidecar.log()
         ranking = {r["id"]: r["disagrees"] for r in sidecar.explain(TASK)["ranking"]}
         assert ranking == {sidecar.id: False, other.id: True}
@@ -40,7 +42,33 @@ def test_other_rules_are_a_disagreement_about_every_task(fleet, zk):
     digests = msgpack.unpackb(zk.get("workers", one.id)[0])["digests"]
     record = worker_record(tasks=sorted([TASK, "same"]), scheme=1000, digests=digests)
     zk.put(msgpack.packb(record), "workers", record["id"])
-    wait_until(lambda: len(one.status()["disagreements"]) == 2, what="it is noticed")
+    wait_until(lambda: [(d["key"], d["tasks"]) for d in one.status()["disagreements"]] ==
+               [("who leads", sorted([TASK, "same"]))], what="it is noticed")
+
+
+def test_any_key_is_a_line_and_what_decides_comes_first(fleet, zk, program):
+    tasks = [f"job-{i}" for i in range(1, 6)]
+    usual = "".join(f'task "{t}" {{ description = "x" tick = "60s" history = 50 }}\n' for t in tasks)
+    odd = "".join(f'task "{t}" {{ description = "y" tick = "1m" wait = "9s" users = {{"root"}} }}\n' for t in tasks)
+    made = [fleet.sidecar(n, tasks=[usual]) for n in ("a", "b", "c")]
+    made.append(fleet.sidecar("d", tasks=[odd.replace('wait', 'min-version = "0.1" wait', 1), "another"]))
+    for sidecar in made:
+        wait_until(lambda s=sidecar: len(s.call("workers")) == 4, what="all are there")
+        found = wait_until(lambda s=sidecar: s.status()["disagreements"], what="it is noticed")
+        assert [(d["key"], d["count"]) for d in found] == [
+            ("min-version", 1), ("description", 5), ("users", 5), ("wait", 5)]
+        nodes = [s.status()["node"] for s in made]
+        for d in found[1:]:
+            assert d["tasks"] == tasks
+            assert [sorted(g) for g in d["groups"]] == [sorted(nodes[:3]), [nodes[3]]]
+        assert found[0]["tasks"] == ["job-1"]
+    said = program("zkleader", "-s", made[0].socket, "status").out
+    lines = [line for line in said.splitlines() if line.startswith("Disagrees")]
+    assert len(lines) == 4 and lines[0].startswith("Disagrees  min-version of 1 task (job-1): most as ")
+    assert lines[1].startswith("Disagrees  description of 5 tasks (job-1, job-2, job-3 and 2 more): most as ")
+    assert all(f", not {nodes[3]}" in line for line in lines)
+    record = zk.get("workers", made[0].id)[0]
+    assert b"description" not in record, "values and names are not published"
 
 
 def share_led(oracle, start, end):

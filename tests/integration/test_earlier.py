@@ -82,5 +82,5 @@ def test_it_refuses_partitions_and_is_no_candidate(fleet, zk, release):
     ranking = new.call("explain", "scan")["ranking"]
     assert [(r["id"], r["candidate"], r["cause"]) for r in ranking] == [
         (new.id, True, "best"), (old.id, False, "not-listed")]
-    named = wait_until(lambda: [d for d in new.status()["disagreements"] if d["id"] == old.id], what="it is named")
-    assert [(d["task"], "does not know partitions" in d["why"]) for d in named] == [("scan", True)]
+    named = wait_until(lambda: new.status()["disagreements"], what="it is named")
+    assert [(d["key"], d["tasks"]) for d in named] == [("partitions", ["scan"])]

@@ -513,12 +513,12 @@ def test_a_host_with_another_number_is_named_by_the_others(pair, fleet, zkleader
     other = fleet.sidecar("other", tasks=[partitioned(8)])
     # Once, also while it still publishes the keys of the task that it has just refused.
     named = wait_until(lambda: one.status()["disagreements"], what="it is named")
-    assert [d["task"] for d in named] == [TASK] and named[0]["why"]
+    assert [(d["key"], d["tasks"]) for d in named] == [("partitions", [TASK])]
     assert "Disagrees" in zkleader(one, "status").out
     wait_until(lambda: any("scan" in p["file"] for p in other.problems()), what="it is refused there")
-    named = wait_until(lambda: [d for d in one.status()["disagreements"] if d["id"] == other.id],
+    named = wait_until(lambda: [d for d in one.status()["disagreements"] if [other.status()["node"]] in d["groups"]],
                        what="it is named, as it is registered now")
-    assert [d["task"] for d in named] == [TASK] and named[0]["why"]
+    assert [(d["key"], d["tasks"]) for d in named] == [("partitions", [TASK])]
     entry = other.call("tasks", TASK)[0]
     assert entry["problem"] and entry["here"] == [] and entry["state"] == "following"
 

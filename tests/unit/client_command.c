@@ -968,17 +968,20 @@ Test(status, names_failing_checks_and_disagreements)
 	struct outcome r = run("{\"status\":{\"healthy\":false,\"health\":{\"known\":true,\"node\":"
 			       "\"exit 3: full\\u001b\","
 			       "\"tasks\":[{\"task\":\"t\",\"says\":\"exit "
-			       "1\"}]},\"disagreements\":[{\"task\":\"u\","
-			       "\"id\":\"1\",\"hostname\":\"app02\"}]}}",
+			       "1\"}]},\"disagreements\":[{\"key\":\"wait\",\"count\":5,\"tasks\":["
+			       "\"a\",\"b\",\"c\",\"d\"],\"groups\":[[\"h1\",\"h2\"],[\"h3\"]]},"
+			       "{\"key\":\"tick\",\"count\":1,\"tasks\":[\"a\"],"
+			       "\"groups\":[[\"h1\"],[\"h3\"]]}]}}",
 			       80, false, ARGV("status"));
 
 	cr_expect_eq(r.code, 2);
-	cr_expect_not_null(strstr(r.out,
-				  "\nHealth     this node fails its check: exit 3: full\\x1b\n"
-				  "Health     t fails its check: exit 1\n"
-				  "Disagrees  app02 about u: another rank-position, "
-				  "min-version or version-policy\n"),
-			   "%s", r.out);
+	cr_expect_not_null(
+		strstr(r.out, "\nHealth     this node fails its check: exit 3: full\\x1b\n"
+			      "Health     t fails its check: exit 1\n"
+			      "Disagrees  wait of 5 tasks (a, b, c and 2 more): most as h1, h2, "
+			      "not h3\n"
+			      "Disagrees  tick of 1 task (a): h1 | h3\n"),
+		"%s", r.out);
 	free(r.out);
 	free(r.err);
 }

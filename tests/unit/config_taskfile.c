@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text/marks.h"
 #include "config/tasks/hints.h"
 #include "config/tasks/task_zones.h"
 #include "config/tasks/taskfile.h"
@@ -866,7 +867,7 @@ Test(taskdir, the_bytes_of_the_record_are_bounded)
 	const char group[] =
 		"0123456789012345678901234567890123456789012345678901234567890123456789"
 		"012345678901234567890123456789";
-	size_t each = worker_task_bytes(32, 0, group, false, NULL),
+	size_t each = worker_task_bytes(32, 0, group, false, NULL) + 1 + MARK_LEN,
 	       n = WORKER_TASK_BYTES_MAX / each, left = WORKER_TASK_BYTES_MAX - n * each, length;
 	struct task_files good, bad, none, first, second;
 	char expected[400];

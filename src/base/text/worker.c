@@ -20,6 +20,7 @@ static void free_tasks(struct worker *w)
 	}
 	names_free(w->tasks, w->n_tasks);
 	free(w->digests);
+	names_free(w->keys, w->n_keys);
 	free(w->sharers);
 }
 
@@ -70,8 +71,11 @@ void worker_take_tasks(struct worker *w, char **names, size_t n)
 
 static bool same_tasks(const struct worker *a, const struct worker *b)
 {
-	if (a->n_tasks != b->n_tasks || a->n_digests != b->n_digests)
+	if (a->n_tasks != b->n_tasks || a->n_digests != b->n_digests || a->n_keys != b->n_keys)
 		return false;
+	for (size_t i = 0; i < a->n_keys; i++)
+		if (strcmp(a->keys[i], b->keys[i]) != 0)
+			return false;
 	if (a->n_digests > 0 &&
 	    memcmp(a->digests, b->digests, a->n_digests * sizeof(a->digests[0])) != 0)
 		return false;
@@ -93,6 +97,7 @@ bool worker_share_tasks(struct worker *w, struct worker *other)
 	(*other->sharers)++;
 	w->tasks = other->tasks;
 	w->digests = other->digests;
+	w->keys = other->keys;
 	w->sharers = other->sharers;
 	return true;
 }
@@ -115,7 +120,7 @@ bool worker_is_unhealthy(const struct worker *w, const char *task)
 size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue,
 			 const char *former)
 {
-	size_t bytes = 2 * (2 + name) + 5;
+	size_t bytes = 2 * (2 + name) + 5 + 2;
 
 	bytes += group ? 2 + strlen(group) : 1;
 	bytes += partitions > 0 ? 2 + name + 3 : 0;

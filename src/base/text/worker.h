@@ -17,7 +17,7 @@
 #define WORKER_SLOTS_MAX   1000 /* slots of one queue */
 #define WORKER_MACHINE_MAX 32	/* bytes of the identity of the machine */
 /* Bytes that a record may have for all its tasks together, as worker_task_bytes() counts them. */
-#define WORKER_TASK_BYTES_MAX (990 * 1024)
+#define WORKER_TASK_BYTES_MAX (1000 * 1024)
 
 struct worker_split;
 struct worker_queue;
@@ -32,7 +32,7 @@ struct worker {
 	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
 	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
 	size_t n_tasks;
-	/* how many other workers share tasks and digests; NULL: none */
+	/* how many other workers share tasks, digests and keys; NULL: none */
 	size_t *sharers;
 	/* Fields of this project's own; 0, "" and NULL where the record does not say. */
 	char node[WORKER_NODE_MAX + 1];	      /* name of the sidecar, the same over restarts */
@@ -53,6 +53,9 @@ struct worker {
 	/* for each of tasks: the spread group that it is in, "": none; owned, as is each; NULL */
 	char **groups;
 	size_t n_groups;
+	/* for each of tasks: the marks of its keys (marks.h); owned, as is each; NULL */
+	char **keys;
+	size_t n_keys;
 	/* the queues of jobs that it serves; owned, sorted by name */
 	struct worker_queue *queues;
 	size_t n_queues;

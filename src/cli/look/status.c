@@ -9,6 +9,9 @@
 #include "cli/ui/command.h"
 #include "cli/ui/decision.h"
 
+#define TASKS_SHOWN 3 /* in a line about a key */
+#define GROUP_SHOWN 3 /* nodes of a group in it */
+
 enum { OPTION_LIVE, OPTION_READY };
 
 static const struct option_spec options[] = {
@@ -101,15 +104,48 @@ static void print_health(const struct output *o, const json_t *health)
 	}
 }
 
+/* The first names of a list, and how many more there are. */
+static void put_names(FILE *f, const json_t *names, size_t shown, int64_t count)
+{
+	size_t n = json_array_size(names) < shown ? json_array_size(names) : shown;
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%s%s", i > 0 ? ", " : "", json_string_value(json_array_get(names, i)));
+	if (count > (int64_t)n)
+		fprintf(f, " and %" PRId64 " more", count - (int64_t)n);
+}
+
+/* The biggest group has what most have, unless the next is as big. */
+static void put_groups(FILE *f, const json_t *groups)
+{
+	size_t first = json_array_size(json_array_get(groups, 0));
+	bool most = first > json_array_size(json_array_get(groups, 1));
+
+	for (size_t i = 0; i < json_array_size(groups); i++) {
+		const json_t *group = json_array_get(groups, i);
+
+		fprintf(f, "%s", i == 0 ? (most ? "most as " : "") : most ? ", not " : " | ");
+		put_names(f, group, GROUP_SHOWN, (int64_t)json_array_size(group));
+	}
+}
+
+/* Prints a line for each key in which hosts' files differ. */
 static void print_disagreements(const struct output *o, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one = json_array_get(list, i);
+		int64_t tasks = json_number(one, "count", 0);
+		mem_auto char *text = NULL;
+		size_t len;
+		FILE *f = mem_stream(&text, &len);
 
-		output_line(o, COLOR_YELLOW, "Disagrees  %s about %s: %s", json_worker_name(one),
-			    json_text(one, "task", "-"),
-			    json_text(one, "why",
-				      "another rank-position, min-version or version-policy"));
+		fprintf(f, "Disagrees  %s of %" PRId64 " %s (", json_text(one, "key", "-"), tasks,
+			tasks == 1 ? "task" : "tasks");
+		put_names(f, json_object_get(one, "tasks"), TASKS_SHOWN, tasks);
+		fprintf(f, "): ");
+		put_groups(f, json_object_get(one, "groups"));
+		mem_stream_end(f);
+		output_line(o, COLOR_YELLOW, "%s", text);
 	}
 }
 

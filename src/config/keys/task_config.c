@@ -20,6 +20,7 @@ void task_config_free(struct task_config *t)
 	schedule_config_free(t->schedule);
 	queue_config_free(t->queue);
 	health_config_done(&t->health);
+	free(t->keys);
 	free(t->file);
 	free(t);
 }
@@ -37,6 +38,7 @@ struct task_config *task_config_copy(const struct task_config *t)
 	copy->ping_url = word_copy(t->ping_url);
 	copy->users = words_copy(t->users, t->n_users);
 	copy->file = mem_strdup(t->file);
+	copy->keys = word_copy(t->keys);
 	copy->schedule = schedule_config_copy(t->schedule);
 	copy->queue = queue_config_copy(t->queue);
 	health_config_copy(&copy->health, &t->health);

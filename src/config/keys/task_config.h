@@ -40,6 +40,7 @@ struct task_config {
 	struct schedule_config *schedule; /* NULL: none */
 	struct queue_config *queue;	  /* NULL: a task */
 	struct health_config health;
+	char *keys; /* marks of its keys, for other hosts to compare: see key_marks.h */
 	char *file; /* file that it comes from, as shown to people */
 	int line;
 	bool index;

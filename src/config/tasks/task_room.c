@@ -46,7 +46,8 @@ static bool is_served(const struct task_config *t)
 static size_t record_bytes(const struct task_config *t)
 {
 	return worker_task_bytes(strlen(t->name), t->partitions, t->spread, is_served(t),
-				 t->renamed_from);
+				 t->renamed_from) +
+	       (t->keys && t->keys[0] ? 1 + strlen(t->keys) : 0);
 }
 
 static void count(struct task_room *room, const struct task_config *t)

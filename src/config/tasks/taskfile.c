@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text/name.h"
+#include "config/keys/key_marks.h"
 #include "config/keys/task_form.h"
 #include "config/text/user_list.h"
 #include "config/text/words.h"
@@ -120,6 +121,7 @@ static void take_common(struct task_config *t, const struct making *m, const cha
 	t->users_line = users->line;
 	t->file = mem_strdup(m->settings->file);
 	t->line = m->section->line;
+	t->keys = key_marks(m->settings, m->section);
 	health_config_take(&t->health, m->settings, m->section, m->path);
 }
 
@@ -314,4 +316,9 @@ const struct setting_key *taskfile_notify_keys(size_t *ret_n)
 {
 	*ret_n = notify_config_form.n_keys;
 	return notify_config_form.keys;
+}
+
+const char *taskfile_key_of(const char *mark)
+{
+	return key_marks_name(&form, mark);
 }

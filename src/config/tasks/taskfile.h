@@ -87,4 +87,7 @@ const struct setting_key *taskfile_keys(size_t *ret_n);
 const struct setting_key *taskfile_queue_keys(size_t *ret_n);
 const struct setting_key *taskfile_notify_keys(size_t *ret_n);
 
+/* The name of the key of a task or queue with that mark (key_marks.h); NULL: there is none. */
+const char *taskfile_key_of(const char *mark);
+
 #endif

@@ -35,6 +35,7 @@ struct task_settings {
 	const char *description;  /* for people, NULL: none */
 	const char *min_version;  /* NULL: none */
 	const char *renamed_from; /* NULL: it never had another name */
+	const char *keys;	  /* marks of its keys (base/text/marks.h); NULL: not known */
 	enum election_yield yield;
 	int rank_position; /* 0..4, -1: a ranking of its own */
 	enum version_policy version_policy;

@@ -108,13 +108,15 @@ void version_outline(const char *version, char ret_outline[VERSION_OUTLINE_MAX])
 	bool dots = false;
 
 	for (const char *s = version; *s != '\0' && n + 2 < VERSION_OUTLINE_MAX; s++) {
-		size_t digits = strspn(s, "0123456789");
+		size_t digits = 0;
 
+		while (is_digit(s[digits]))
+			digits++;
 		if (digits == 0)
 			break;
 		ret_outline[n++] = digits >= YEAR_DIGITS ? 'Y' : 'N';
 		s += digits;
-		/* A word behind it, as in -rc1, is no part of the form, nor is a number of builds. */
+		/* A word behind it, as in -rc1, is no part of it, nor is the number of a build. */
 		if (*s == '\0' || !is_digit(s[1]) || (dots && *s != '.'))
 			break;
 		dots |= *s == '.';

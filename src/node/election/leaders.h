@@ -71,7 +71,7 @@ struct leaders {
 	/* Data of the configured tasks, for the registry; owned arrays. */
 	const char **published;
 	uint32_t *digests;
-	const char **groups, **renamed;
+	const char **groups, **keys, **renamed;
 	struct worker_split *splits;
 	struct worker_queue *queues;
 	size_t n_published, n_renamed;

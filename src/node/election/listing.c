@@ -36,10 +36,11 @@ static const char *put(char **at, const char *text)
 static struct listing *listing_new(struct leaders *l, const struct task_settings *settings)
 {
 	size_t n = settings->partitions > 0 ? settings->partitions : 1;
-	struct listing *listing = mem_calloc(
-		1, sizeof(*listing) + n * sizeof(struct task *) + size_of(settings->name) +
-			   size_of(settings->description) + size_of(settings->min_version) +
-			   size_of(settings->spread) + size_of(settings->renamed_from));
+	struct listing *listing =
+		mem_calloc(1, sizeof(*listing) + n * sizeof(struct task *) +
+				      size_of(settings->name) + size_of(settings->description) +
+				      size_of(settings->min_version) + size_of(settings->spread) +
+				      size_of(settings->renamed_from) + size_of(settings->keys));
 	char *texts = (char *)&listing->tasks[n];
 
 	listing->leaders = l;
@@ -49,6 +50,7 @@ static struct listing *listing_new(struct leaders *l, const struct task_settings
 	listing->settings.min_version = put(&texts, settings->min_version);
 	listing->settings.spread = put(&texts, settings->spread);
 	listing->settings.renamed_from = put(&texts, settings->renamed_from);
+	listing->settings.keys = put(&texts, settings->keys);
 	return listing;
 }
 

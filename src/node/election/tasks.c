@@ -47,10 +47,10 @@ static void publish(struct leaders *l)
 	size_t n = l->n_listings + 1, n_splits = 0, n_queues = 0;
 	struct registry_tasks said = {.n = 0};
 	const char **names = mem_calloc(n, sizeof(*names)),
-		   **groups = mem_calloc(n, sizeof(*groups)),
+		   **groups = mem_calloc(n, sizeof(*groups)), **keys = mem_calloc(n, sizeof(*keys)),
 		   **renamed = mem_calloc(2 * n, sizeof(*renamed));
 	uint32_t *digests = mem_calloc(n, sizeof(*digests));
-	bool grouped = false;
+	bool grouped = false, marked = true;
 
 	for (size_t i = 0; i < l->n_listings; i++) {
 		n_splits += l->listings[i]->settings.partitions > 0;
@@ -76,6 +76,8 @@ static void publish(struct leaders *l)
 		const char *spread = listing->settings.spread;
 		groups[said.n] = spread ? spread : "";
 		grouped |= spread != NULL;
+		keys[said.n] = listing->settings.keys;
+		marked &= keys[said.n] != NULL;
 		if (listing->settings.renamed_from) {
 			renamed[said.n_renamed++] = listing->name;
 			renamed[said.n_renamed++] = listing->settings.renamed_from;
@@ -86,6 +88,7 @@ static void publish(struct leaders *l)
 	said.names = names;
 	said.digests = digests;
 	said.groups = grouped ? groups : NULL;
+	said.keys = marked ? keys : NULL;
 	said.renamed = renamed;
 	said.splits = splits;
 	said.queues = queues;
@@ -93,12 +96,14 @@ static void publish(struct leaders *l)
 	renames_remember(&l->renames, l->renamed, l->n_renamed);
 	free(l->published);
 	free(l->groups);
+	free(l->keys);
 	free(l->renamed);
 	free(l->digests);
 	free(l->splits);
 	free(l->queues);
 	l->published = names;
 	l->groups = groups;
+	l->keys = keys;
 	l->renamed = renamed;
 	l->n_renamed = said.n_renamed;
 	l->digests = digests;
@@ -403,6 +408,7 @@ void tasks_done(struct leaders *l)
 	free(l->names);
 	groups_done(l);
 	free(l->published);
+	free(l->keys);
 	free(l->digests);
 	free(l->groups);
 	free(l->renamed);

@@ -34,6 +34,8 @@ static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 		memcpy(w->queues, t->queues, t->n_queues * sizeof(*w->queues));
 	w->n_groups = t->groups ? t->n : 0;
 	w->groups = names_copy(t->groups, w->n_groups);
+	w->n_keys = t->keys ? t->n : 0;
+	w->keys = names_copy(t->keys, w->n_keys);
 	w->n_renamed = t->n_renamed;
 	w->renamed = names_copy(t->renamed, w->n_renamed);
 }
@@ -401,14 +403,14 @@ void registry_clocked(struct registry *r)
 
 static bool same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)
 {
-	if (a->n != b->n || a->n_splits != b->n_splits || !a->groups != !b->groups ||
-	    a->n_queues != b->n_queues ||
+	if (a->n != b->n || a->n_splits != b->n_splits || a->n_queues != b->n_queues ||
+	    !names_same(a->names, a->n, b->names, b->n) ||
+	    !names_same(a->groups, a->groups ? a->n : 0, b->groups, b->groups ? b->n : 0) ||
+	    !names_same(a->keys, a->keys ? a->n : 0, b->keys, b->keys ? b->n : 0) ||
 	    !names_same(a->renamed, a->n_renamed, b->renamed, b->n_renamed))
 		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(a->names[i], b->names[i]) != 0 || a->digests[i] != b->digests[i] ||
-		    (a->groups && strcmp(a->groups[i], b->groups[i]) != 0))
-			return false;
+	if (a->n > 0 && memcmp(a->digests, b->digests, a->n * sizeof(*a->digests)) != 0)
+		return false;
 	if (a->n_queues > 0 && memcmp(a->queues, b->queues, a->n_queues * sizeof(*a->queues)) != 0)
 		return false;
 	return a->n_splits == 0 ||

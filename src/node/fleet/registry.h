@@ -21,6 +21,7 @@ struct registry_tasks {
 	const char *const *names; /* sorted */
 	const uint32_t *digests;  /* for each: of the settings that decide its leader */
 	const char **groups;	  /* for each: its spread group or ""; NULL: no task has one */
+	const char **keys;	  /* for each: marks of its keys; NULL: not of all */
 	size_t n;
 	const char **renamed; /* each with renamed-from, and behind it that */
 	size_t n_renamed;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/marks.h"
 #include "wire/records/fields.h"
 #include "wire/records/record.h"
 
@@ -93,6 +94,13 @@ static int parse_renamed(struct reader *r, void *record)
 			    &w->n_renamed);
 
 	return e < 0 || w->n_renamed % 2 == 0 ? e : -EBADMSG;
+}
+
+static int parse_keys(struct reader *r, void *record)
+{
+	struct worker *w = record;
+
+	return parse_names(r, WORKER_TASKS_MAX, marks_is, &w->keys, &w->n_keys);
 }
 
 /* A group, or "" for a task that is in none. */
@@ -222,6 +230,7 @@ static void pack_names(struct pack *p, char *const *names, size_t n)
 PACK_NAMES(tasks)
 PACK_NAMES(unhealthy)
 PACK_NAMES(groups)
+PACK_NAMES(keys)
 PACK_NAMES(answers)
 PACK_NAMES(renamed)
 
@@ -307,6 +316,7 @@ static const struct key keys[] = {
 	CUSTOM_KEY("partitions", KEY_OPTIONAL, parse_splits, pack_splits,
 		   "not a map of tasks to numbers from 2 to 256", .is_there = knows_splits),
 	LIST_KEY(groups, KEY_OPTIONAL, "not an array of at most 10000 names of groups"),
+	LIST_KEY(keys, KEY_OPTIONAL, "not an array of at most 10000 texts of marks"),
 	LIST_KEY(queues, KEY_OPTIONAL,
 		 "not a map of at most 1000 queues to numbers from 1 to 1000"),
 	LIST_KEY(answers, KEY_OPTIONAL, "not an array of at most 10000 names of queues"),
