@@ -320,5 +320,5 @@ const struct setting_key *taskfile_notify_keys(size_t *ret_n)
 
 const char *taskfile_key_of(const char *mark)
 {
-	return key_marks_name(&form, mark);
+	return key_marks_name(&task_form, mark);
 }
