@@ -278,7 +278,7 @@ Test(policy, taking_back_deletes_what_was_decided_about_the_same)
 	cr_expect_str_eq(news, "pause, no pause");
 }
 
-/* What an order is about is one transaction: all of it is done, or nothing. */
+/* An order about several tasks is one transaction: all of it is done, or nothing. */
 Test(policy, an_order_about_several_is_one_transaction)
 {
 	struct policy_record r = record_of(POLICY_PAUSE, "", "");

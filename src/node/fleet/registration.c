@@ -34,8 +34,7 @@ static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 		memcpy(w->queues, t->queues, t->n_queues * sizeof(*w->queues));
 	w->n_groups = t->groups ? t->n : 0;
 	w->groups = names_copy(t->groups, w->n_groups);
-	w->n_keys = t->keys ? t->n : 0;
-	w->keys = names_copy(t->keys, w->n_keys);
+	w->keys = names_copy(t->keys, w->n_keys = t->keys ? t->n : 0);
 	w->n_renamed = t->n_renamed;
 	w->renamed = names_copy(t->renamed, w->n_renamed);
 }
@@ -409,9 +408,9 @@ static bool same_tasks(const struct registry_tasks *a, const struct registry_tas
 	    !names_same(a->keys, a->keys ? a->n : 0, b->keys, b->keys ? b->n : 0) ||
 	    !names_same(a->renamed, a->n_renamed, b->renamed, b->n_renamed))
 		return false;
-	if (a->n > 0 && memcmp(a->digests, b->digests, a->n * sizeof(*a->digests)) != 0)
-		return false;
-	if (a->n_queues > 0 && memcmp(a->queues, b->queues, a->n_queues * sizeof(*a->queues)) != 0)
+	if ((a->n > 0 && memcmp(a->digests, b->digests, a->n * sizeof(*a->digests)) != 0) ||
+	    (a->n_queues > 0 &&
+	     memcmp(a->queues, b->queues, a->n_queues * sizeof(*a->queues)) != 0))
 		return false;
 	return a->n_splits == 0 ||
 	       memcmp(a->splits, b->splits, a->n_splits * sizeof(*a->splits)) == 0;
