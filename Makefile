@@ -58,9 +58,9 @@ $(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
 
 # What each layer links: itself and those below it.
 LINK_base   := $(LIB_base)
+LINK_http   := $(LIB_http) $(LIB_base)
 LINK_core   := $(LIB_core) $(LIB_base)
 LINK_wire   := $(LIB_wire) $(LIB_base)
-LINK_http   := $(LIB_http) $(LIB_base)
 LINK_config := $(LIB_config) $(LIB_core) $(LIB_base)
 # Whoever links a node gives it a machine and a store: the daemon, or a test.
 LINK_node   := $(LIB_node) $(LIB_core) $(LIB_wire) $(LIB_base)
@@ -192,11 +192,9 @@ uninstall:
 		$(addprefix $(DESTDIR)$(PREFIX)/,lib/libzkleader.a include/zkleader.h lib/sysusers.d/zkleader.conf)
 
 include tests/unit.mk tests/sim.mk tests/check.mk tests/bench.mk
-
 .PHONY: all deps install uninstall clean help FORCE
 clean:
 	rm -rf build
 help:
 	@sed -n 's/^## //p' $(filter-out %.d,$(MAKEFILE_LIST))
-
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

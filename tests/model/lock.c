@@ -1,5 +1,5 @@
 /*
- * One request's place in the line of a lock, with the line as it really is, one step's requests and
+ * The place of one request in the line of a lock, with the line as it really is, one step's requests and
  * answers on their way, and all that others, hands and the server may do.
  */
 #include <string.h>
@@ -47,7 +47,7 @@ struct lock_world {
 	uint8_t folder;		 /* its slots; 0: it is missing; 3: it is foreign */
 	uint8_t line[LINE_MAX];
 	uint8_t n;
-	/* What is watched, if it is still there: SELF, OTHER: the node before, or the folder. */
+	/* The node that is watched, if it is still there: SELF, OTHER: the node before, or the folder. */
 	uint8_t watch;
 	bool watches_folder;
 	uint8_t previous; /* index of the node before ours */

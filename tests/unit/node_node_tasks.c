@@ -374,7 +374,7 @@ Test(node_tasks, or_when_somebody_wants_to_know_of_them)
 {
 	is_up();
 	leads();
-	wants_notices_of(NOTICE_FAILED);
+	wants_notices_of(NOTICE_LEADER);
 	cr_expect_not(asks_at_last("list runs/report"));
 	wants_notices_of(NOTICE_LOST);
 	cr_expect(asks_at_last("list runs/report"));

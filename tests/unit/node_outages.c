@@ -42,7 +42,7 @@ static void wants_outages(void)
 	notices_set_rules(&notices, rule, 1);
 }
 
-/* It is back after so long, and notes that. */
+/* The node is back after so long, and notes that. */
 static void comes_back(int64_t ms)
 {
 	session.lease.deadline_ms = 0;

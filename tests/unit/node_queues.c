@@ -881,13 +881,15 @@ Test(queues, a_later_leader_has_raised_the_epoch)
 	queues_done(&queues);
 }
 
-static char trouble[QUEUE_TROUBLE_MAX];
+static char trouble[4 * QUEUE_TROUBLE_MAX]; /* all that were told */
 
 static void on_trouble(void *arg, const char *queue, const char *text)
 {
 	(void)arg;
 	cr_expect_str_eq(queue, "q");
-	snprintf(trouble, sizeof(trouble), "%s", text);
+	size_t used = strlen(trouble);
+
+	snprintf(trouble + used, sizeof(trouble) - used, "%s\n", text);
 }
 
 static const char *troubles(void)

@@ -53,10 +53,11 @@ void clocks_heard(struct clocks *c, const struct store_reply *reply)
 			    LOG_INT("ahead_ms",
 				    host_wall_ms(c->due.host) - skew_server(&c->skew, now)));
 		c->publish_ms = now + spread(c);
+		c->jobs_settled_ms = now + CLOCKS_JOBS_SETTLE_MS;
 	}
 	/* A new session may follow a restart of the server, whose clock may have been set. */
 	if (!known && c->jobs_known && llabs(c->skew.base_ms - before_ms) > c->tolerance_ms)
-		c->jobs_settled_ms = now + SKEW_SETTLE_MS;
+		c->jobs_settled_ms = now + CLOCKS_JOBS_SETTLE_MS;
 	if (c->skew.error_ms > c->tolerance_ms / SKEW_STEP_PART && c->ask_ms > now + SOON_MS)
 		c->ask_ms = now + SOON_MS;
 	look(c);

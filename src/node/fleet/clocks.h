@@ -19,6 +19,11 @@ struct registry;
 
 #define CLOCKS_TOLERANCE_MS 30000 /* as long as nobody has said another */
 #define CLOCKS_TEXT_MAX	    200
+/*
+ * The clock of jobs is not judged anew for so long after the server's has changed: others may hear
+ * of that late, and publish what they hear some seconds later.
+ */
+#define CLOCKS_JOBS_SETTLE_MS 40000
 
 struct clocks {
 	struct registry *registry;

@@ -71,11 +71,14 @@ void clocks_judge_jobs(struct clocks *c)
 		return;
 	/* The offsets of the others may be older than a change of the server's clock. */
 	if (!c->jobs_known && llabs(own_ms) > c->tolerance_ms) {
-		c->jobs_settled_ms = now + SKEW_SETTLE_MS;
+		c->jobs_settled_ms = now + CLOCKS_JOBS_SETTLE_MS;
 		set_jobs(c, own_ms < 0 ? own_ms : 0);
 		c->jobs_doubted = true;
 		return;
 	}
+	/* Records of a former session may be older than a change of the server's clock. */
+	if (c->jobs_known && !registry_settled(c->registry))
+		return;
 	struct skew_clock *list = list_clocks(c, self ? self->worker->id : "", own_ms);
 	if (!self)
 		list[n++] = (struct skew_clock){.machine = "",
