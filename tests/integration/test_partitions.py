@@ -510,7 +510,7 @@ def test_the_end_of_a_job_whose_task_is_removed_meanwhile_is_recorded(pair, zk, 
 
 def test_a_host_with_another_number_is_named_by_the_others(pair, fleet, zkleader):
     one = pair[0]
-    other = fleet.sidecar("other", tasks=[partitioned(8)])
+    other = fleet.sidecar("other", tasks=[partitioned(8, partition_jobs=N)])
     # Once, also while it still publishes the keys of the task that it has just refused.
     named = wait_until(lambda: one.status()["disagreements"], what="it is named")
     assert [(d["key"], d["tasks"]) for d in named] == [("partitions", [TASK])]
@@ -617,7 +617,7 @@ def test_a_number_that_a_hand_has_deleted_is_followed_by_another_only_once_nobod
     process = run_all(one, "--wait", "0s", command=["sh", "-c", f"touch {folder}/on.$ZKLEADER_PARTITION; exec sleep 60"])
     wait_until(lambda: len(list(folder.glob("on.*"))) >= 1, what="one has begun")
     busy = int(next(folder.glob("on.*")).suffix[1:])
-    other = fleet.sidecar("other", tasks=[partitioned(8)])
+    other = fleet.sidecar("other", tasks=[partitioned(8, partition_jobs=N)])
     wait_until(lambda: any("scan" in p["file"] for p in other.problems()), what="it is refused there")
     zk.client.delete(zk.path("partitions", "scan:4"))
     wait_until(lambda: any("is led by" in p["message"] for p in other.problems()), what="it says who leads still")

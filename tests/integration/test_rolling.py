@@ -513,7 +513,7 @@ def test_what_is_refused(hosts, zk):
                   [GROUP, "--resume", "-k", "2"]):
         code, out, err = a.rolling(*words)
         assert code == 3 and err, words
-    for params in ([], [GROUP], [GROUP, {}], [GROUP, {"do": "take"}], [GROUP, {"do": "jump"}], [GROUP, 1],
+    for params in ([GROUP], [GROUP, {}], [GROUP, {"do": "take"}], [GROUP, {"do": "jump"}], [GROUP, 1],
                    [GROUP, {"do": "advance", "state": "running"}], [GROUP, {"do": "free"}],
                    [GROUP, {"do": "status", "soak_ms": -1}], [GROUP, {"do": "release"}]):
         assert a.sidecar.error_of("rolling", *params).code == 3, params

@@ -29,7 +29,8 @@ def test_runs_are_told_as_they_begin_and_end(fleet, jobs):
         token = a.check(TASK)["token"]
         for event, state, status in ((begun, "running", None), (ended, "failed", 3)):
             assert event.pop("time") and event.pop("node")
-            tick = event.pop("tick")
+            tick, run = event.pop("tick"), event.pop("run")
+            assert len(run) == 32
             assert event == {"task": TASK, "state": state, "attempt": 1, "token": token, "exit_status": status,
                              "output": None}
         [recorded] = a.call("history", TASK)

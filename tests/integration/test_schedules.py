@@ -141,8 +141,8 @@ def test_defaults_variables_and_directory_reach_the_command(site, folder, zk):
     a.write_tasks(defaults, text("A=new"))
     wait_until(lambda: said()[-1:] == [f"new default {where}"], what="the file is read again by itself")
     a.write_tasks(defaults, text("A=new", directory="/nosuch/place"))
-    wait_until(lambda: any(r["why"] == "start" for r in a.call("history", "report")), what="one could not be started")
-    found = next(r for r in a.call("history", "report") if r["why"] == "start")
+    wait_until(lambda: any(r.get("why") == "start" for r in a.call("history", "report")), what="one could not be started")
+    found = next(r for r in a.call("history", "report") if r.get("why") == "start")
     assert "the directory /nosuch/place: No such file or directory" in found["detail"] and found["exit_status"] == 126
 
 

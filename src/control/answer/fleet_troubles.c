@@ -87,6 +87,8 @@ static size_t collect_forms(const struct fleet *f, struct form forms[FORMS_MAX])
 		size_t at = 0;
 
 		version_outline(version, text);
+		if (strcmp(text, "N") == 0)
+			continue; /* 2 is short for 2.0, and deceives nobody */
 		while (at < n && strcmp(forms[at].text, text) != 0)
 			at++;
 		if (at == FORMS_MAX)

@@ -278,6 +278,7 @@ static bool lacks_version(const struct node *n, const struct order *o, char why[
 static bool take_rest(struct call *call, struct order *o, struct reader_text node,
 		      char why[EXPLAIN_TEXT_MAX])
 {
+	const struct node *n = call->m->node;
 	enum policy_kind kind = o->word->kind;
 	struct options options = {.for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0};
 	bool pins = kind == POLICY_PIN && o->word->put;
@@ -293,8 +294,10 @@ static bool take_rest(struct call *call, struct order *o, struct reader_text nod
 	o->record.until = options.for_ms > 0 ? o->record.since + options.for_ms : 0;
 	if (node.len > 0)
 		options.node = node;
-	if (!take_node(call->m->node, kind, o->word->put, options.node, &o->record, why))
+	if (!take_node(n, kind, o->word->put, options.node, &o->record, why))
 		return false;
+	identity_machine(&n->registry.fleet, o->record.node, n->registry.node, n->registry.machine,
+			 o->record.machine);
 	o->dry_run = options.dry_run;
 	if (o->dry_run && o->word->names == 0) {
 		explain_say(why, "dry_run: not of an order about a node");
@@ -303,10 +306,10 @@ static bool take_rest(struct call *call, struct order *o, struct reader_text nod
 	if (o->n_parts == 0)
 		order_add_part(o, o->record.task);
 	if (!o->word->put && o->word->names > 0)
-		order_add_decided(call->m->node, o);
+		order_add_decided(n, o);
 	if (kind == POLICY_DRAIN && o->word->put && !options.force)
-		return !order_say_last(call->m->node, &o->record, why);
-	return !pins || options.force || !lacks_version(call->m->node, o, why);
+		return !order_say_last(n, &o->record, why);
+	return !pins || options.force || !lacks_version(n, o, why);
 }
 
 /* Takes the parameters [TASK or an array of names,] [VERSION,] [OPTIONS]. */
@@ -346,7 +349,5 @@ void order_give(struct call *call)
 	}
 	snprintf(o->record.kind, sizeof(o->record.kind), "%s", policy_kind_name(word->kind));
 	memcpy(o->record.host, n->registry.hostname, sizeof(o->record.host));
-	identity_machine(&n->registry.fleet, o->record.node, n->registry.node, n->registry.machine,
-			 o->record.machine);
 	ask_user(&o->ask, o->record.by, on_user);
 }

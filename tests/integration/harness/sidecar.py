@@ -96,7 +96,7 @@ class Sidecar:
 
     def write_tasks(self, *tasks, file="tasks.conf"):
         """Each is a name, or the text of a whole section."""
-        text = "".join(t if t.startswith(("task", "queue")) and "{" in t else task_text(t) for t in tasks)
+        text = "".join(t if t.startswith(("task", "queue", "defaults")) and "{" in t else task_text(t) for t in tasks)
         return self.write_file(text, file)
 
     def write_file(self, text, file):
