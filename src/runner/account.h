@@ -4,9 +4,12 @@
 
 #include <stddef.h>
 
+#define ACCOUNT_PROXIES 7 /* variables */
+
 struct account {
 	char *user;
 	char *home;
+	char *proxies[ACCOUNT_PROXIES]; /* of the runner's environment; NULL: not set */
 };
 
 /* Asks the user database, which may block: 0, or -ENOENT or another negative errno. */
@@ -20,5 +23,7 @@ void account_done(struct account *a);
 int account_become(const struct account *a);
 /* Sets the environment of the user's jobs in place of the present one. */
 void account_environment(const struct account *a);
+/* Adds the variables for proxies that the runner was started with: for requests of its own. */
+void account_proxies(const struct account *a);
 
 #endif

@@ -90,6 +90,8 @@ void start_environment(const struct start *s, const struct command_config *c)
 	account_environment(s->account);
 	for (size_t i = 0; c && i < c->n_environment; i++)
 		putenv(c->environment[i]);
+	if (!c)
+		account_proxies(s->account);
 }
 
 int start_become(const struct start *s, struct context *c)

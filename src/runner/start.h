@@ -36,7 +36,7 @@ int start_tell(const struct start *s, pid_t pid, bool is_free);
 const char **start_words(const char *name, const struct command_config *c);
 /*
  * Sets the environment of a user's command, in place of what was set, and its own variables. NULL:
- * it has none. The strings are borrowed.
+ * of a request in place of a command, which may need a proxy. The strings are borrowed.
  */
 void start_environment(const struct start *s, const struct command_config *c);
 /* Starts a run. Returns the pid of its process, which outlives its parent; or a negative errno. */

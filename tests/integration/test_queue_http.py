@@ -40,6 +40,15 @@ def test_a_job_is_posted(queues, hook):
     assert code == 0 and out.decode().endswith("taken\n")
 
 
+def test_a_proxy_of_the_runners_environment_is_used(queues, hook):
+    proxy = hook(200)
+    a = queues.site("a", queue_text("q", url="http://nowhere.invalid/in", attempts=1),
+                    env={"http_proxy": proxy.url("").rstrip("/"), "no_proxy": ""})
+    queues.wait_open()
+    assert outcome(queues, a)["state"] == "ok"
+    assert [r["path"] for r in proxy.requests()] == ["http://nowhere.invalid/in"]
+
+
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
 def test_2xx_is_ok(queues, hook, status):
     web = hook(status)

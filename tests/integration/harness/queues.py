@@ -23,16 +23,16 @@ class Queues:
         self.runners = []
         (folder / "submits").mkdir()
 
-    def site(self, name, *sections, runner=True, ready=True, **config):
+    def site(self, name, *sections, runner=True, ready=True, env=None, **config):
         sidecar = self.fleet.sidecar(name, tasks=sections, ready=ready, **{"session_timeout": "10s", **config})
         sidecar.runner = None
         if runner:
-            self.start_runner(sidecar)
+            self.start_runner(sidecar, env)
         return sidecar
 
-    def start_runner(self, sidecar):
+    def start_runner(self, sidecar, env=None):
         folder = sidecar.folder / f"runner{len(self.runners)}"
-        sidecar.runner = Runner(folder, sidecar.socket, sidecar.config_file).start()
+        sidecar.runner = Runner(folder, sidecar.socket, sidecar.config_file, env=env).start()
         self.runners.append(sidecar.runner)
 
     def wait_open(self, queue="q", timeout=TIMEOUT):
