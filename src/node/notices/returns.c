@@ -179,8 +179,8 @@ static void take(struct returns *r, const struct notice_record *note)
 	r->n_read++;
 	snprintf(r->node, sizeof(r->node), "%s", note->node);
 	if (r->shown < NAMES_SHOWN && r->shown + 1 == r->n_read && used + len + 2 < 310) {
-		snprintf(r->text + used, sizeof(r->text) - used, "%s%s", used ? ", " : "",
-			 note->node);
+		snprintf(r->text + used, sizeof(r->text) - used, "%s%.*s", used ? ", " : "",
+			 (int)len, note->node);
 		r->shown++;
 	}
 	clock_format(note->since, since);
