@@ -22,7 +22,7 @@
 #define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
 static const struct option_spec specs[] = {
-	{'c', "config", "FILE", "the configuration (default " CONFIG_FILE ")"},
+	{'c', "config", "FILE", "the configuration\n(default " CONFIG_FILE ")"},
 	{'t', "test", NULL,
 	 "check it and every task file, print each problem as\n"
 	 "FILE:LINE: text, exit 0 or 78; a warning leaves it 0"},
@@ -34,13 +34,14 @@ static const struct option_spec specs[] = {
 static const struct option_program program = {
 	.name = "zkleaderd",
 	.usage = "[-c FILE] [-t] [-V] [-h]",
-	.about = "\nThe sidecar: registers this host's application version in ZooKeeper and runs "
-		 "one "
-		 "leader\nelection for each configured task. Stays in the foreground and logs to "
-		 "standard error.\n",
+	.about =
+		"\n"
+		"The sidecar: registers this host's application version in ZooKeeper and runs one\n"
+		"leader election for each configured task. Stays in the foreground and logs to\n"
+		"standard error.\n",
 	.specs = specs,
-	.rest = "Signals: TERM and INT leave the fleet and exit 0, HUP reads all files again, USR2 "
-		"exits 0\nand leaves the session to the next sidecar on this socket.\n"
+	.rest = "Signals: TERM and INT leave the fleet and exit 0, HUP reads all files again,\n"
+		"USR2 exits 0 and leaves the session to the next sidecar on this socket.\n"
 		"Exit: 0 told to stop, 78 bad configuration, 1 anything else. See zkleaderd(8).\n",
 	.misuse = EXIT_FAILURE,
 };

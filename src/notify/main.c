@@ -25,10 +25,11 @@
 #define OPTION_SPOOL 256
 
 static const struct option_spec specs[] = {
-	{'s', "socket", "SOCKET", "of the sidecar ($ZKLEADER_SOCKET, " ZKLEADER_SOCKET_DEFAULT ")"},
-	{'c', "config", "FILE", "its configuration, which names task-dir (" CONFIG_FILE ")"},
+	{'s', "socket", "SOCKET",
+	 "of the sidecar ($ZKLEADER_SOCKET,\n" ZKLEADER_SOCKET_DEFAULT ")"},
+	{'c', "config", "FILE", "its configuration, which names task-dir\n(" CONFIG_FILE ")"},
 	{OPTION_SPOOL, "spool", "DIR",
-	 "where messages wait that are to be sent (" SPOOL_FOLDER ")"},
+	 "where messages wait that are to be sent\n(" SPOOL_FOLDER ")"},
 	{'V', "version", NULL, "print the version"},
 	{'h', "help", NULL, "print this"},
 	{0, NULL, NULL, NULL},
@@ -37,11 +38,10 @@ static const struct option_spec specs[] = {
 static const struct option_program program = {
 	.name = "zkleader-notify",
 	.usage = "[-s SOCKET] [-c FILE] [--spool DIR]",
-	.about = "\nTells people of events, by the sections notify of the task files: over HTTP, "
-		 "or\n"
-		 "by a command. Tells of each run on this host where its task's ping-url says. "
-		 "Reads\n"
-		 "the task files itself.\n",
+	.about = "\n"
+		 "Tells people of events, by the sections notify of the task files: over HTTP, or\n"
+		 "by a command. Tells of each run on this host where its task's ping-url says.\n"
+		 "Reads the task files itself.\n",
 	.specs = specs,
 	.rest = "Signals: TERM and INT end it with 0; HUP reads the task files at once, which it\n"
 		"does by itself every few seconds.\n"

@@ -24,8 +24,9 @@
 #define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
 static const struct option_spec specs[] = {
-	{'s', "socket", "SOCKET", "of the sidecar ($ZKLEADER_SOCKET, " ZKLEADER_SOCKET_DEFAULT ")"},
-	{'c', "config", "FILE", "its configuration, which names task-dir (" CONFIG_FILE ")"},
+	{'s', "socket", "SOCKET",
+	 "of the sidecar ($ZKLEADER_SOCKET,\n" ZKLEADER_SOCKET_DEFAULT ")"},
+	{'c', "config", "FILE", "its configuration, which names task-dir\n(" CONFIG_FILE ")"},
 	{'V', "version", NULL, "print the version"},
 	{'h', "help", NULL, "print this"},
 	{0, NULL, NULL, NULL},

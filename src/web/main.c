@@ -22,12 +22,13 @@
 enum { OPTION_TOKEN = 300, OPTION_HOST };
 
 static const struct option_spec specs[] = {
-	{'s', "socket", "SOCKET", "of the sidecar ($ZKLEADER_SOCKET, " ZKLEADER_SOCKET_DEFAULT ")"},
+	{'s', "socket", "SOCKET",
+	 "of the sidecar ($ZKLEADER_SOCKET,\n" ZKLEADER_SOCKET_DEFAULT ")"},
 	{'l', "listen", "ADDRESS",
-	 "ADDRESS:PORT, [ADDRESS]:PORT or unix:PATH (" LISTEN_DEFAULT ")"},
+	 "ADDRESS:PORT, [ADDRESS]:PORT or unix:PATH\n(" LISTEN_DEFAULT ")"},
 	{OPTION_TOKEN, "token-file", "FILE",
-	 "its first line is asked for; needed but for loopback and unix:"},
-	{OPTION_HOST, "host", "NAME", "a name that this server is addressed by; may be repeated"},
+	 "its first line is asked for; needed but for loopback\nand unix:"},
+	{OPTION_HOST, "host", "NAME", "a name that this server is addressed by; may be\nrepeated"},
 	{'V', "version", NULL, "print the version"},
 	{'h', "help", NULL, "print this"},
 	{0, NULL, NULL, NULL},
@@ -41,7 +42,8 @@ struct setup {
 
 static const struct option_program program = {
 	.name = "zkleader-web",
-	.usage = "[-s SOCKET] [-l ADDRESS] [--token-file FILE] [--host NAME]...",
+	.usage = "[-s SOCKET] [-l ADDRESS] [--token-file FILE]\n"
+		 "                    [--host NAME]...",
 	.about =
 		"\nShows the fleet of the sidecar on this machine over HTTP: a page, /metrics for\n"
 		"Prometheus, /healthz, /readyz, /leader/TASK, JSON under /v1/. Changes nothing.\n",

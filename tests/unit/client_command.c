@@ -267,16 +267,49 @@ static void expect_in_help(const char *command, const char *text)
 	free(r.err);
 }
 
+/* A help is read on terminals of 80 columns. */
+static void expect_narrow(const char *help)
+{
+	for (const char *line = help; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		cr_expect_leq(strcspn(line, "\n"), 80, "%s", line);
+	}
+}
+
+/* Every command is in the group that says what it is for. */
+Test(command, help_is_in_groups)
+{
+	static const char *const order[] = {
+		"\nlook:\n",	"\n  list ",	  "\n  version ", "\n\ndecide:\n", "\n  drain ",
+		"\n  rolling ", "\n\nrun:\n",	  "\n  run ",	  "\n\nqueues:\n", "\n  submit ",
+		"\n  purge ",	"\n\nrecipes:\n", "\n  lock ",	  "\n  forget ",   "\n\noptions:\n",
+	};
+	struct outcome r = run_with(ARGV("help"), 0, false);
+	const char *at = r.out;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		const char *found = strstr(at, order[i]);
+
+		cr_expect_not_null(found, "%s", order[i]);
+		at = found ? found : at;
+	}
+	for (const struct command *const *c = command_all(); *c; c++) {
+		char line[40];
+
+		snprintf(line, sizeof(line), "\n  %s ", (*c)->name);
+		cr_expect_not_null(strstr(r.out, line), "%s", line);
+	}
+	free(r.out);
+	free(r.err);
+}
+
 Test(command, help_and_version)
 {
 	struct outcome r = run_with(ARGV(NULL), 0, false);
 
 	cr_expect_eq(r.code, 0);
 	cr_expect_not_null(strstr(r.out, "\n  explain TASK "));
-	for (const char *line = r.out; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		cr_expect_leq(strcspn(line, "\n"), 80, "%s", line);
-	}
+	expect_narrow(r.out);
 	free(r.out);
 	free(r.err);
 	for (const struct command *const *c = command_all(); *c; c++) {
@@ -285,6 +318,7 @@ Test(command, help_and_version)
 
 		cr_expect_eq(a.code, 0);
 		cr_expect_not_null(strstr(a.out, (*c)->help));
+		expect_narrow(a.out);
 		expect(b, 0, a.out, "");
 		free(a.out);
 		free(a.err);

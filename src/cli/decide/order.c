@@ -33,7 +33,7 @@ static const struct option_spec options[] = {OPTIONS_OF_EVERY, DRY_RUN, {0, NULL
 static const struct option_spec back_options[] = {DRY_RUN, {0, NULL, NULL, NULL}};
 static const struct option_spec drain_options[] = {
 	OPTIONS_OF_EVERY,
-	{300, "wait", "[=D]", "until it leads nothing and no job runs there, or D is over"},
+	{300, "wait", "[=D]", "until it leads nothing and no job runs there, or\nD is over"},
 	{301, "force", NULL, "though nobody could lead some tasks then"},
 	{0, NULL, NULL, NULL},
 };
@@ -171,10 +171,9 @@ const struct command command_drain = {
 	.args = "[HOST]",
 	.help = "this node, or HOST, is no candidate for any task",
 	.more = "Where nobody could lead a task or a queue then, nothing is done (exit code 3)\n"
-		"without --force. Others lead within a second; jobs that run there finish first. "
-		"It stays so over\n"
-		"restarts of the sidecar, until undrain. HOST is a name as list shows it; where\n"
-		"a host has several sidecars, HOSTNAME:SOCKET.\n" WHO_MAY,
+		"without --force. Others lead within a second; jobs that run there finish first.\n"
+		"It stays so over restarts of the sidecar, until undrain. HOST is a name as list\n"
+		"shows it; where a host has several sidecars, HOSTNAME:SOCKET.\n" WHO_MAY,
 	.exits = "0 done, 1 --wait=D: not in that time, 2 no sidecar or no answer, 3 misuse",
 	.max_args = 1,
 	.options = drain_options,

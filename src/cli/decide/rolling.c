@@ -204,13 +204,13 @@ const struct command command_rolling = {
 	.name = "rolling",
 	.args = "GROUP -- CMD",
 	.help = "run CMD, which may reboot, on a few nodes at a time",
-	.more = "Takes one of K slots, drains this node, waits for its jobs, runs CMD, waits "
-		"until\n"
-		"the node is healthy for the soak time, undrains it and frees the slot. If CMD\n"
-		"fails, the node keeps both, and the group is halted. TERM keeps the slot: the\n"
-		"same command goes on with it; after a reboot CMD counts as done.\n"
+	.more = "Takes one of K slots, drains this node, waits for its jobs, runs CMD, waits\n"
+		"until the node is healthy for the soak time, undrains it and frees the slot. If\n"
+		"CMD fails, the node keeps both, and the group is halted. TERM keeps the slot:\n"
+		"the same command goes on with it; after a reboot CMD counts as done.\n"
 		"Only root, the sidecar's own user, its socket-group and recipe-users may.\n",
-	.exits = "CMD's; 1 halted, or no slot in time; 2 no sidecar or no answer; 3 others use\n"
+	.exits = "CMD's; 1 halted, or no slot in time; 2 no sidecar or no answer; 3 others\n"
+		 "      use\n"
 		 "another K, or misuse",
 	.min_args = 0,
 	.max_args = COMMAND_ARGS_ANY,

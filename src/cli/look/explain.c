@@ -331,16 +331,12 @@ const struct command command_explain = {
 	.name = "explain",
 	.args = "TASK",
 	.help = "why this node leads TASK or does not, and who is next",
-	.more = "The candidates are numbered, best first; the others say why they are none. \"*\" "
-		"marks\n"
-		"this node. Of a long ranking the first five, this node and the leader are shown, "
-		"and\n"
-		"what the others have in common. Of a TASK with partitions: what the draft gives "
-		"to\n"
-		"each worker; TASK:3 explains one of them.\n"
-		"With --tick: that it ran, where, when and how it ended; was missed, or passed "
-		"over by its\n"
-		"leader (unclaimed), and why; is owed, lies ahead, or is unknown.\n",
+	.more = "The candidates are numbered, best first; the others say why they are none. \"*\"\n"
+		"marks this node. Of a long ranking the first five, this node and the leader are\n"
+		"shown, and what the others have in common. Of a TASK with partitions: what the\n"
+		"draft gives to each worker; TASK:3 explains one of them.\n"
+		"With --tick: that it ran, where, when and how it ended; was missed, or passed\n"
+		"over by its leader (unclaimed), and why; is owed, lies ahead, or is unknown.\n",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

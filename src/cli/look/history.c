@@ -480,12 +480,10 @@ const struct command command_history = {
 	.args = "[TASK...]",
 	.help = "the last runs, and the ticks that were missed",
 	.more = "Of one TASK newest last; otherwise those of several in one table, newest first.\n"
-		"STATE is running, ok, failed, timeout, lost (its node or its leadership went), "
-		"claimed "
-		"(by\n"
-		"zkleader-check --once, which knows no more of it) or, where the ticks are "
-		"regular,\n"
-		"missed: no node claimed it; by a schedule: it was decided not to run it.\n",
+		"STATE is running, ok, failed, timeout, lost (its node or its leadership went),\n"
+		"claimed (by zkleader-check --once, which knows no more of it) or, where the\n"
+		"ticks are regular, missed: no node claimed it; by a schedule: it was decided not\n"
+		"to run it.\n",
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,
 	.run = run,

@@ -133,13 +133,10 @@ const struct command command_list = {
 	.name = "list",
 	.args = "",
 	.help = "the workers of the fleet, newest version first",
-	.more = "\"*\" marks this node. LEADS counts the tasks that a worker leads, TASKS those "
-		"that\n"
-		"it is there for, SINCE is the time since it started. Above the table: how far a "
-		"new\n"
-		"version has come; below it: who is drained, why and until when. Keys with "
-		"--watch:\n"
-		"arrows, page keys, / filters, q ends.\n",
+	.more = "\"*\" marks this node. LEADS counts the tasks that a worker leads, TASKS those\n"
+		"that it is there for, SINCE is the time since it started. Above the table: how\n"
+		"far a new version has come; below it: who is drained, why and until when. Keys\n"
+		"with --watch: arrows, page keys, / filters, q ends.\n",
 	.options = options,
 	.run = run,
 };

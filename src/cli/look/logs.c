@@ -137,10 +137,9 @@ const struct command command_logs = {
 	.name = "logs",
 	.args = "TASK",
 	.help = "what the last run has written",
-	.more = "Of a run that a schedule started: the last 2,048 bytes, which its record has, "
-		"for\n"
-		"those who may run the task; and the command that shows all of it, to be given on\n"
-		"its node.\n",
+	.more = "Of a run that a schedule started: the last 2,048 bytes, which its record has,\n"
+		"for those who may run the task; and the command that shows all of it, to be\n"
+		"given on its node.\n",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

@@ -30,10 +30,10 @@ static const struct option_spec options[] = {
 	{'l', "long", NULL, "with each task's description"},
 	{'W', "watch", NULL, "keep it as things are, until q, INT or TERM"},
 	{300, "mine", NULL, "what this node leads"},
-	{301, "leader", "HOST", "what HOST leads: a name, with or without its domain, or a glob"},
+	{301, "leader", "HOST", "what HOST leads: a name, with or without its domain,\nor a glob"},
 	{302, "state", "STATE", "what this node is in that state to"},
 	{303, "no-leader", NULL, "what nobody leads, paused or not"},
-	{304, "sort", "BY", "name (the default), leader, since or last: the latest first"},
+	{304, "sort", "BY", "name (the default), leader, since or last: the latest\nfirst"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -368,16 +368,14 @@ const struct command command_tasks = {
 	.args = "[TASK|GLOB...]",
 	.help = "each task: who leads it, and what this node is to it",
 	.more = "STATE is this node's: leading, following, contending, paused, drained or\n"
-		"disconnected, or unhealthy where a check of health keeps it from leading. TOKEN "
-		"grows with each new leader of a task, LAST is how its last "
-		"run\n"
-		"ended and how long ago, and OVERDUE where no run ended well for the task's\n"
-		"alert-after. Above the table: totals, and how far a new version has "
-		"come;\n"
-		"below it: what has been decided, by whom and until when. A filter that nothing\n"
-		"matches is no error. Of a task with partitions LEADER is how many of them are\n"
-		"led, and STATE how many of these here: see zkleader partitions. Keys with "
-		"--watch: arrows, page keys, / filters, q ends.\n",
+		"disconnected, or unhealthy where a check of health keeps it from leading. TOKEN\n"
+		"grows with each new leader of a task, LAST is how its last run ended and how\n"
+		"long ago, and OVERDUE where no run ended well for the task's alert-after. Above\n"
+		"the table: totals, and how far a new version has come; below it: what has been\n"
+		"decided, by whom and until when. A filter that nothing matches is no error. Of a\n"
+		"task with partitions LEADER is how many of them are led, and STATE how many of\n"
+		"these here: see zkleader partitions. Keys with --watch: arrows, page keys, /\n"
+		"filters, q ends.\n",
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,
 	.run = run,

@@ -369,11 +369,10 @@ const struct command command_watch = {
 	.name = "watch",
 	.args = "[TASK...]",
 	.help = "a line for each change of leadership, fleet or policy",
-	.more = "With --json one object a line, whose \"event\" is leadership, joined, left, "
-		"decided,\n"
-		"ended or connection. Ends with exit code 0 on INT and TERM. A sidecar that goes "
-		"away is\n"
-		"waited for; what has changed meanwhile is shown then, marked as such.\n",
+	.more = "With --json one object a line, whose \"event\" is leadership, joined, left,\n"
+		"decided, ended or connection. Ends with exit code 0 on INT and TERM. A sidecar\n"
+		"that goes away is waited for; what has changed meanwhile is shown then, marked\n"
+		"as such.\n",
 	.max_args = COMMAND_ARGS_ANY,
 	.run = run,
 };

@@ -43,8 +43,8 @@ const struct command command_job = {
 	.help = "what became of a job",
 	.more = "Its state, attempts, node, exit status; the end of what it wrote only to who may\n"
 		"submit to its queue, or does its jobs.\n",
-	.exits = "0 done, 2 no sidecar or no answer, 3 misuse: no such job; with --wait the job's\n"
-		 "      own status, 70 where it has none",
+	.exits = "0 done, 2 no sidecar or no answer, 3 misuse: no such job; with --wait the\n"
+		 "      job's own status, 70 where it has none",
 	.min_args = 1,
 	.max_args = 1,
 	.options = job_options,
@@ -188,9 +188,8 @@ const struct command command_dead = {
 	.name = "dead",
 	.args = "QUEUE",
 	.help = "the dead letters of a queue, the oldest first",
-	.more = "Jobs whose attempts are used up, and those that were lost with their worker. "
-		"requeue has\n"
-		"one of them, or all, tried anew; purge deletes them.\n",
+	.more = "Jobs whose attempts are used up, and those that were lost with their worker.\n"
+		"requeue has one of them, or all, tried anew; purge deletes them.\n",
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_dead,

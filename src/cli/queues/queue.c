@@ -162,15 +162,11 @@ const struct command command_queue = {
 	.name = "queue",
 	.args = "[QUEUE]",
 	.help = "what waits in a queue, what runs and where",
-	.more = "QUEUED counts what has not begun, OLDEST is for how long the oldest that is due "
-		"has\n"
-		"waited, RUNNING what was given to workers, of as many as may be; below a queue "
-		"its\n"
-		"workers. STATE: active, paused, unserved (no worker is there for it) or full. "
-		"Keys with\n"
-		"--watch: arrows, page keys, / filters, q ends. --jobs: DUE is when a job that "
-		"waits may\n"
-		"begin, AGE the time since its submission.\n",
+	.more = "QUEUED counts what has not begun, OLDEST is for how long the oldest that is due\n"
+		"has waited, RUNNING what was given to workers, of as many as may be; below a\n"
+		"queue its workers. STATE: active, paused, unserved (no worker is there for it)\n"
+		"or full. Keys with --watch: arrows, page keys, / filters, q ends. --jobs: DUE is\n"
+		"when a job that waits may begin, AGE the time since its submission.\n",
 	.max_args = 1,
 	.options = options,
 	.run = run,

@@ -20,12 +20,12 @@ enum { OPTION_AT, OPTION_IN, OPTION_KEY, OPTION_ID, OPTION_CALLBACK, OPTION_WAIT
 static const struct option_spec options[] = {
 	{300, "at", "T", "not before T, such as 2026-11-20T02:00:00Z"},
 	{301, "in", "D", "not before D is over"},
-	{302, "key", "K", "one job of this key at a time: its id where there is one"},
+	{302, "key", "K", "one job of this key at a time: its id, if there is one"},
 	{303, "id", "ID", "that was printed before, to submit the same once more"},
 	{304, "callback", "URL", "that is sent the job as JSON at its end"},
 	{305, "wait", NULL, "until it has ended; the exit code is its status"},
 	{306, "while", "kept|open",
-	 "with --key: another once that job has ended (kept: never so far)"},
+	 "with --key: another once that job has ended\n(kept: never so far)"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -224,20 +224,15 @@ const struct command command_submit = {
 	.name = "submit",
 	.args = "QUEUE < PAYLOAD",
 	.help = "hand a job in; prints its id once it is committed",
-	.more = "From any host that has the queue, by its submitters, root, the sidecar's own user "
-		"and\n"
-		"socket-group. PAYLOAD, up to 16,384 bytes, becomes the standard input of the "
-		"queue's\n"
-		"command, or is posted to its url. Where the outcome is unknown, the id is printed "
-		"as\n"
-		"well, and the same command with --id ID is safe for 10 minutes: the job is there "
-		"once.\n"
-		"With --wait what the job wrote follows.\n",
-	.exits =
-		"0 committed, 2 unknown whether it is, 3 misuse: no such queue here, too big, may\n"
-		"      not, 4 the queue is full or paused, or nobody serves it; with --wait the "
-		"job's\n"
-		"      own status, 70 where it has none: dead by url, lost, cancelled",
+	.more = "From any host that has the queue, by its submitters, root, the sidecar's own\n"
+		"user and socket-group. PAYLOAD, up to 16,384 bytes, becomes the standard input\n"
+		"of the queue's command, or is posted to its url. Where the outcome is unknown,\n"
+		"the id is printed as well, and the same command with --id ID is safe for 10\n"
+		"minutes: the job is there once. With --wait what the job wrote follows.\n",
+	.exits = "0 committed, 2 unknown whether it is, 3 misuse: no such queue here, too\n"
+		 "      big, may not, 4 the queue is full or paused, or nobody serves it; with\n"
+		 "      --wait the job's own status, 70 where it has none: dead by url, lost,\n"
+		 "      cancelled",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

@@ -308,8 +308,8 @@ const struct command command_barrier = {
 		"once all have finished it; who dies meanwhile counts as having finished.\n"
 		"A lost session ends no CMD. A barrier can be used again at once.\n"
 		"Only root, the sidecar's own user, its socket-group and recipe-users may.\n",
-	.exits = "0 opened, or CMD's, 1 not in that time, 2 no session, or not known whether it "
-		 "opened, 3 misuse, or another count in this round",
+	.exits = "0 opened, or CMD's, 1 not in that time, 2 no session, or not known whether\n"
+		 "      it opened, 3 misuse, or another count in this round",
 	.min_args = 1,
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,

@@ -110,11 +110,11 @@ const struct command command_counter = {
 	.name = "counter",
 	.args = "NAME [+N]",
 	.help = "a number that the fleet shares; +N adds to it",
-	.more = "Prints the value behind the addition, or the present one; 0 if there is none "
-		"yet.\n"
-		"Each addition is made once. A negative one stands behind \"--\": counter NAME -- "
-		"-5.\n"
-		"Only root, the sidecar's own user, its socket-group and recipe-users may.\n",
+	.more = "Prints the value behind the addition, or the present one; 0 if there is none\n"
+		"yet. Each addition is made once. A negative one stands behind \"--\": counter "
+		"NAME\n"
+		"-- -5. Only root, the sidecar's own user, its socket-group and recipe-users "
+		"may.\n",
 	.exits = "0 done, 2 \"not done\" or \"unknown\" whether it was, 3 misuse",
 	.min_args = 1,
 	.max_args = 2,

@@ -343,14 +343,12 @@ const struct command command_join = {
 	.more = "A gang: once N members are there, each runs CMD with ZKLEADER_INDEX from 0 on,\n"
 		"ZKLEADER_COUNT, and in ZKLEADER_PEERS a file with a line INDEX IP HOSTNAME for\n"
 		"each. When a member is lost, the others' CMDs get TERM; with --on-loss continue\n"
-		"they go on, and the lost KEY may come back. Where all were lost they come back "
-		"by\n"
-		"their KEYs, with their numbers. All give the same --count and --on-loss.\n"
+		"they go on, and the lost KEY may come back. Where all were lost they come back\n"
+		"by their KEYs, with their numbers. All give the same --count and --on-loss.\n"
 		"Only root, the sidecar's own user, its socket-group and recipe-users may.\n",
 	.exits = "CMD's own status (128+N for signal N, 126 and 127 as a shell), 1 in use,\n"
-		 "      another count, or not all there in time, 2 no session, or stopped as a "
-		 "member was\n"
-		 "      lost, 3 misuse",
+		 "      another count, or not all there in time, 2 no session, or stopped as a\n"
+		 "      member was lost, 3 misuse",
 	.min_args = 2,
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,

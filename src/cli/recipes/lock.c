@@ -261,15 +261,14 @@ const struct command command_lock = {
 	.name = "lock",
 	.args = "NAME -- CMD...",
 	.help = "run CMD while this node holds a lock of the fleet",
-	.more = "One of K slots, first come first served. CMD gets TERM in time, and KILL, for it "
-		"to be\n"
-		"dead before another can hold the slot. It finds the name in ZKLEADER_LOCK and in\n"
-		"ZKLEADER_TOKEN a number that grows from holder to holder where K is 1. The "
-		"beginning of\n"
-		"CMD is shown to others by `zkleader locks`: do not put secrets there.\n"
-		"Only root, the sidecar's own user, its socket-group and recipe-users may.\n",
-	.exits = "CMD's own status (128+N for signal N, 126 and 127 as a shell), 1 not got in\n"
-		 "      --wait, 2 no session or the lock was lost, 3 another K, or misuse",
+	.more = "One of K slots, first come first served. CMD gets TERM in time, and KILL, for it\n"
+		"to be dead before another can hold the slot. It finds the name in ZKLEADER_LOCK\n"
+		"and in ZKLEADER_TOKEN a number that grows from holder to holder where K is 1.\n"
+		"The beginning of CMD is shown to others by `zkleader locks`: do not put secrets\n"
+		"there. Only root, the sidecar's own user, its socket-group and recipe-users "
+		"may.\n",
+	.exits = "CMD's own status (128+N for signal N, 126 and 127 as a shell), 1 not got\n"
+		 "      in --wait, 2 no session or the lock was lost, 3 another K, or misuse",
 	.min_args = 2,
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,

@@ -65,9 +65,8 @@ const struct command command_locks = {
 	.name = "locks",
 	.args = "[NAME]",
 	.help = "who holds which lock, and who waits",
-	.more = "Of the whole fleet, or of NAME alone: the holders first, then who waits, in "
-		"their\n"
-		"order. FOR is since it holds, or has waited.\n",
+	.more = "Of the whole fleet, or of NAME alone: the holders first, then who waits, in\n"
+		"their order. FOR is since it holds, or has waited.\n",
 	.max_args = 1,
 	.run = run,
 };

@@ -191,11 +191,10 @@ const struct command command_partitions = {
 	.name = "partitions",
 	.args = "TASK [N]",
 	.help = "who leads its partitions; with N: it has N from now on",
-	.more = "N from 1, which makes it a plain task again, to 256. TASK has to be paused, and "
-		"its\n"
-		"jobs to have ended. Ticks up to then count as claimed. Hosts whose files say\n"
+	.more = "N from 1, which makes it a plain task again, to 256. TASK has to be paused, and\n"
+		"its jobs to have ended. Ticks up to then count as claimed. Hosts whose files say\n"
 		"another number are no candidates for it until they say N.\n"
-		"With N: only root, the sidecar's own user and the members of its socket-group "
+		"With N: only root, the sidecar's own user and the members of its socket-group\n"
 		"may.\n",
 	.exits = "0 done, 1 --here: it leads none, 2 no sidecar, no answer or not done,\n"
 		 "      3 misuse, as TASK is not paused",

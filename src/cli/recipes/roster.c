@@ -73,9 +73,8 @@ const struct command command_roster = {
 	.name = "roster",
 	.args = "",
 	.help = "every node that ever was, with its number",
-	.more = "SINCE is when it got the number, DEPARTED when it went. A node that comes back "
-		"has\n"
-		"its number again; forget frees that of one that does not.\n",
+	.more = "SINCE is when it got the number, DEPARTED when it went. A node that comes back\n"
+		"has its number again; forget frees that of one that does not.\n",
 	.run = run_roster,
 };
 

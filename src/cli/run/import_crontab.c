@@ -50,7 +50,7 @@
 enum { OPTION_USER, OPTION_ZONE, OPTION_PREFIX, OPTION_FORCE };
 
 static const struct option_spec options[] = {
-	{300, "user", "NAME", "it is the crontab of NAME; without, it has a column of users"},
+	{300, "user", "NAME", "it is the crontab of NAME; without, it has a column of\nusers"},
 	{301, "timezone", "ZONE", "by which cron goes (that of this host)"},
 	{302, "prefix", "P", "put before the name of each task"},
 	{303, "force", NULL, "although it looks as if --user were wrong"},

@@ -145,14 +145,11 @@ const struct command command_run = {
 	.name = "run",
 	.args = "TASK -- CMD...",
 	.help = "run CMD here if this node leads and no other ran it",
-	.more = "One tick of a task, which is the clock rounded down, is run once in the whole "
-		"fleet.\n"
-		"Where another node leads, it waits until that has claimed the tick, or steps in.\n"
-		"CMD gets TERM in time, and KILL, for it to be dead before another node can "
-		"lead.\n"
-		"Of a TASK with partitions CMD is run for each that is led here, so many at a "
-		"time\n"
-		"as its file says; the exit code is the greatest of theirs.\n",
+	.more = "One tick of a task, which is the clock rounded down, is run once in the whole\n"
+		"fleet. Where another node leads, it waits until that has claimed the tick, or\n"
+		"steps in. CMD gets TERM in time, and KILL, for it to be dead before another node\n"
+		"can lead. Of a TASK with partitions CMD is run for each that is led here, so\n"
+		"many at a time as its file says; the exit code is the greatest of theirs.\n",
 	.exits = "CMD's own status (128+N for signal N, 126 and 127 as a shell), CODE if it\n"
 		 "      was not run here, 2 cannot tell or the leadership was lost, 3 misuse,\n"
 		 "      4 nobody may run it now",

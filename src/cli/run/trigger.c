@@ -115,7 +115,8 @@ const struct command command_trigger = {
 	.more = "From any node, by who may run it. Once this says so it is run, by whoever leads\n"
 		"TASK, though the leader is lost meanwhile. The tick is the next second that is\n"
 		"none of its schedule. Of a task with partitions one is named: TASK:K.\n",
-	.exits = "0 done, 2 no sidecar or no answer, 3 misuse: the tick X is running, or has no\n"
+	.exits = "0 done, 2 no sidecar or no answer, 3 misuse: the tick X is running, or has\n"
+		 "      no\n"
 		 "record, 4 it is paused; with --wait the run's status, 70 where it has none",
 	.min_args = 1,
 	.max_args = 1,

@@ -112,7 +112,7 @@ const struct command command_wait = {
 	.name = "wait",
 	.args = "",
 	.help = "until so many workers are in the fleet",
-	.more = "Costs ZooKeeper nothing. A version is the same in the order of versions: 1.0 is "
+	.more = "Costs ZooKeeper nothing. A version is the same in the order of versions: 1.0 is\n"
 		"1.0.0.\n",
 	.exits = "0 they are there, 1 not in that time, 2 no sidecar or no answer, 3 misuse",
 	.options = options,

@@ -15,6 +15,17 @@
 #define ENTRY(name) &command_##name,
 static const struct command *const commands[] = {COMMANDS(ENTRY) NULL};
 
+#define ONE(name) +1
+/* The groups of the help: so many of the commands each, in their order. */
+static const struct {
+	const char *name;
+	size_t n;
+} groups[] = {{"look", COMMANDS_LOOK(ONE)},
+	      {"decide", COMMANDS_DECIDE(ONE)},
+	      {"run", COMMANDS_RUN(ONE)},
+	      {"queues", COMMANDS_QUEUES(ONE)},
+	      {"recipes", COMMANDS_RECIPES(ONE)}};
+
 static const struct option_spec global[] = {
 	{'s', "socket", "SOCKET", "the sidecar's socket ($ZKLEADER_SOCKET)"},
 	{ID_JSON, "json", NULL, "print JSON"},
@@ -57,6 +68,21 @@ static void print_row(const struct output *o, const char *left, const char *righ
 	output_line(o, COLOR_NONE, "  %-*s %s", LEFT_WIDTH, left, right);
 }
 
+static void print_commands(const struct output *o)
+{
+	const struct command *const *c = commands;
+
+	for (size_t group = 0; group < sizeof(groups) / sizeof(groups[0]); group++) {
+		fprintf(o->out, "\n%s:\n", groups[group].name);
+		for (size_t i = 0; i < groups[group].n; i++, c++) {
+			char left[60];
+
+			snprintf(left, sizeof(left), "%s %s", (*c)->name, (*c)->args);
+			print_row(o, left, (*c)->help);
+		}
+	}
+}
+
 void command_usage(const struct output *o, const struct command *command)
 {
 	if (command) {
@@ -69,13 +95,7 @@ void command_usage(const struct output *o, const struct command *command)
 	} else {
 		output_line(o, COLOR_NONE,
 			    "usage: zkleader [-s SOCKET] [--json] [--no-color] COMMAND [ARGS]");
-		fputs("\ncommands:\n", o->out);
-		for (size_t i = 0; commands[i]; i++) {
-			char left[60];
-
-			snprintf(left, sizeof(left), "%s %s", commands[i]->name, commands[i]->args);
-			print_row(o, left, commands[i]->help);
-		}
+		print_commands(o);
 	}
 	fputs("\noptions:\n", o->out);
 	if (command)

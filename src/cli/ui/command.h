@@ -20,14 +20,20 @@ struct command {
 	int (*run)(struct context *c);	   /* returns the exit code */
 };
 
-/* All commands, in the order of the help; each is a struct command in a file of its own. */
+/* All commands, by the groups and in the order of the help; each is a struct command in a file. */
 /* clang-format off */
+#define COMMANDS_LOOK(X) \
+	X(list) X(tasks) X(status) X(explain) X(watch) X(history) X(logs) X(next) X(partitions) \
+	X(help) X(version)
+#define COMMANDS_DECIDE(X) \
+	X(drain) X(undrain) X(pause) X(resume) X(resign) X(unresign) X(pin) X(unpin) X(rolling) \
+	X(reload)
+#define COMMANDS_RUN(X) X(run) X(trigger) X(wait) X(import_crontab)
+#define COMMANDS_QUEUES(X) X(submit) X(job) X(cancel) X(queue) X(dead) X(requeue) X(purge)
+#define COMMANDS_RECIPES(X) \
+	X(lock) X(locks) X(barrier) X(join) X(counter) X(index) X(roster) X(forget)
 #define COMMANDS(X) \
-	X(list) X(tasks) X(status) X(explain) X(watch) X(run) X(history) X(logs) X(next) \
-	X(trigger) X(partitions) X(drain) X(undrain) X(pause) X(resume) X(resign) \
-	X(unresign) X(pin) X(unpin) X(lock) X(locks) X(barrier) X(join) X(counter) X(index) \
-	X(roster) X(forget) X(wait) X(rolling) X(submit) X(job) X(cancel) X(queue) X(dead) \
-	X(requeue) X(purge) X(import_crontab) X(reload) X(help) X(version)
+	COMMANDS_LOOK(X) COMMANDS_DECIDE(X) COMMANDS_RUN(X) COMMANDS_QUEUES(X) COMMANDS_RECIPES(X)
 /* clang-format on */
 
 #define COMMAND_DECLARE(name) extern const struct command command_##name;
