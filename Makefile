@@ -23,8 +23,7 @@ PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-d
 	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev \
 	libcurl4-openssl-dev uuid-dev musl-tools
 install = @tests/packages $(foreach package,$(1),'$(package)')
-deps:
-	$(call install,$(PACKAGES_BUILD))
+deps: ; $(call install,$(PACKAGES_BUILD))
 
 # --- flags ------------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wformat=2 -Wstrict-prototypes \
@@ -121,12 +120,10 @@ $(B)/static/%.o: src/%.c $(B)/flags | $(B)/static/include
 $(B)/zkleader-check: $(CHECK:%=$(B)/static/%.o)
 	$(CHECK_CC) $(CHECK_CFLAGS) -static -s -Wl,--gc-sections,-z,relro,-z,now $(LDFLAGS) -o $@ $^
 else
-$(B)/zkleader-check: $(CHECK:%=$(B)/%.o)
-	$(link)
+$(B)/zkleader-check: $(CHECK:%=$(B)/%.o) ; $(link)
 endif
 
-$(B)/lib%.a:
-	@rm -f $@
+$(B)/lib%.a: ; @rm -f $@
 	$(AR) rcs $@ $^
 
 # With another version, compiler or flags of the user's all is built anew.
@@ -141,12 +138,15 @@ $(B)/%.o: src/%.c $(B)/flags
 
 # --- installing -----------------------------------------------------------------------------------
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
-MANDIR  := $(DESTDIR)$(PREFIX)/share/man
+MANDIR  = $(SHARE)/man
 UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 PCDIR   := $(DESTDIR)$(PREFIX)/lib/pkgconfig
 CONFDIR := $(DESTDIR)$(SYSCONFDIR)/zkleader
-DOCDIR  := $(DESTDIR)$(PREFIX)/share/doc/zkleader
-COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+DOCDIR  = $(SHARE)/doc/zkleader
+SHARE   := $(DESTDIR)$(PREFIX)/share
+# bash and fish look for a file for each program, and Debian's zsh in a folder of its own.
+COMPLETIONS := $(PROGRAMS:%=$(SHARE)/bash-completion/completions/%) $(PROGRAMS:%=$(SHARE)/fish/vendor_completions.d/%.fish) \
+	$(SHARE)/zsh/site-functions/_zkleader $(SHARE)/zsh/vendor-completions/_zkleader
 UNITS    := $(filter-out systemd/nightly-report.service,$(wildcard systemd/*.service))
 MAN      := $(wildcard docs/man/*.[1358])
 # $(1): a file, $(2): the folder that it goes to. With the paths that it is installed to.
@@ -176,8 +176,8 @@ install: all $(INSTALLED)
 	$(foreach m,$(MAN),$(call install_text,$(m),$(MANDIR)/man$(subst .,,$(suffix $(m)))) &&) true
 	$(foreach u,$(UNITS),$(call install_text,$(u),$(UNITDIR)) &&) true
 	install -D -m 644 systemd/zkleader.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
-	install -D -m 644 docs/zkleader.bash-completion $(COMPDIR)/zkleader
-	$(foreach p,$(filter-out zkleader,$(PROGRAMS)),ln -sf zkleader $(COMPDIR)/$(p) &&) true
+	$(foreach s,bash fish zsh,$(foreach f,$(filter $(SHARE)/$(s)%,$(COMPLETIONS)), \
+		install -D -m 644 docs/zkleader.$(s)-completion $(f) &&)) true
 	install -D -m 644 -t $(DOCDIR) docs/*.md README.md LICENSE CHANGELOG.md
 	install -D -m 644 -t $(DOCDIR)/monitoring docs/monitoring/*
 	install -D -m 755 -t $(DOCDIR)/examples docs/examples/*
@@ -187,14 +187,13 @@ install: all $(INSTALLED)
 
 # The configuration stays: it is the user's.
 uninstall:
-	rm -rf $(DOCDIR) $(PROGRAMS:%=$(BINDIR)/%) $(PROGRAMS:%=$(COMPDIR)/%) $(patsubst systemd/%,$(UNITDIR)/%,$(UNITS)) \
+	rm -rf $(DOCDIR) $(PROGRAMS:%=$(BINDIR)/%) $(COMPLETIONS) $(patsubst systemd/%,$(UNITDIR)/%,$(UNITS)) \
 		$(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) $(PCDIR)/zkleader.pc \
 		$(addprefix $(DESTDIR)$(PREFIX)/,lib/libzkleader.a include/zkleader.h lib/sysusers.d/zkleader.conf)
 
 include tests/unit.mk tests/sim.mk tests/check.mk tests/bench.mk
 .PHONY: all deps install uninstall clean help FORCE
-clean:
-	rm -rf build
-help:
-	@sed -n 's/^## //p' $(filter-out %.d,$(MAKEFILE_LIST))
+clean: ; rm -rf build
+help: ; @sed -n 's/^## //p' $(filter-out %.d,$(MAKEFILE_LIST))
+
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -13,7 +13,7 @@
 ## make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated
 ## make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: what unit tests run
 ## make bench        what it costs on this machine; bench-peers: beside Curator and kazoo
-## make lint         house rules; analyse: static analysers
+## make lint         house rules; analyse: static analysers; completions: makes those for zsh and fish
 
 # --- installing what is missing ------------------------------------------------------------
 PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
@@ -46,7 +46,7 @@ JOBS := -j$(shell nproc)
 # Whoever runs several of them gets their sum in the closing line.
 RUN  := tests/run --build $(B) $(if $(COUNTS),--counts $(COUNTS))
 
-.PHONY: check check-build check-deep check-deep-build check-ci lint analyse
+.PHONY: check check-build check-deep check-deep-build check-ci lint completions analyse
 check: deps-check
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
@@ -70,6 +70,9 @@ check-deep-build: check-build bench-bin $(B)/oracle/version_pairs $(B)/sim-scale
 
 lint: all
 	tests/lint/run $(B)
+# For zsh and fish, from the helps.
+completions: all
+	for shell in zsh fish; do tests/lint/completions $$shell $(B) > docs/zkleader.$$shell-completion || exit 1; done
 
 analyse:
 	tests/lint/analyse
