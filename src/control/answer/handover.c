@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/fleet/fleet_draft.h"
 #include "core/fleet/identity.h"
 #include "core/fleet/version.h"
 
@@ -46,7 +47,9 @@ void handover_forget(struct task *t)
 
 /*
  * Why the new leader is better than the previous one, which is still a candidate. If it is not
- * better, the previous leader has lost its session: its registration goes in a moment.
+ * better, the previous leader has lost its session: its registration goes in a moment. The draft
+ * decides among members of one version whatever their ranks are, and gives some a worse version
+ * where those of the better one have as many as they may.
  */
 static const char *why_better(const struct task *t, const struct member *leader,
 			      const struct member *previous)
@@ -59,6 +62,10 @@ static const char *why_better(const struct task *t, const struct member *leader,
 		newer = 0;
 	if (newer != 0 && (newer > 0) != (t->contest.version_policy == VERSION_OLDEST))
 		return newer > 0 ? "newer version" : "older version";
+	if (t->contest.draft)
+		return fleet_draft_owner(&t->leaders->registry->fleet, t->index) == previous
+			       ? "left the fleet"
+			       : "moved by the draft";
 	return newer == 0 && fleet_compare_ranked(&a, &b) > 0 ? "higher rank" : "left the fleet";
 }
 
