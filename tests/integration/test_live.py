@@ -58,6 +58,9 @@ class Screen:
                 self.lines.append("")
         elif text:
             line = self.lines[self.row].ljust(self.column)
+            room = max(1, self.columns - self.column)
+            if len(text) > room:  # each of the characters too many is written over the one before, in the last cell
+                text, self.column = text[:room - 1] + text[-1], min(self.column, self.columns - 1)
             self.lines[self.row] = (line[:self.column] + text + line[self.column + len(text):])[:self.columns]
             self.column = min(self.columns, self.column + len(text))
 
@@ -188,6 +191,20 @@ def test_lines_that_fill_their_rows_are_whole(fleet, start):
     wait_until(lambda: re.search(r"leading +-$", screen.read(), re.M), what="the table")
     [head] = [line for line in screen.read().splitlines() if line.startswith("TASK ")]
     assert len(head) == 80 and head.endswith(" LAST"), head
+
+
+def test_the_rest_of_a_line_that_is_too_long_is_not_written_over_its_last_cell(many, start):
+    _, screen = start(many, "tasks", "--watch", "task-1", rows=12)
+    reason = "0123456789" * 12 + "X"
+    order(many, "pause", "task-1", "--reason", reason)
+    wait_until(lambda: "task-1: paused by" in screen.read(), what="the pause")
+    wait_until(lambda: [line for line in screen.read().splitlines() if len(line) == 80 and line.startswith("task-1: ")],
+               what="the line in full")
+    [line] = [line for line in screen.lines if line.startswith("task-1: ")]
+    assert re.search(r": 0123456789[0-9]*[~…]$", line) and line[-2] == str((int(line[-3]) + 1) % 10), line
+    screen.resize(12, 30)
+    wait_until(lambda: [line for line in screen.read().splitlines() if re.fullmatch(r"task-1: paused.*[~…]", line)
+                        and len(line) == 30], what="the same on a narrow terminal")
 
 
 def test_keys_scroll_and_filter(many, start):

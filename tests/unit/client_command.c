@@ -1118,6 +1118,28 @@ Test(status, healthy)
 	       "");
 }
 
+/* A lease that is none is what is wrong only where something is. */
+Test(status, no_lease)
+{
+	static const char *const healthy[] = {"true", "false"};
+
+	for (size_t i = 0; i < 2; i++) {
+		char answer[200];
+
+		snprintf(answer, sizeof(answer),
+			 "{\"status\":{\"session\":{\"id\":\"0x17\",\"state\":\"connected\"},"
+			 "\"lease_ms\":0,\"problems\":[],\"healthy\":%s}}",
+			 healthy[i]);
+		struct outcome r = run(answer, 80, true, ARGV("status"));
+
+		cr_expect_not_null(strstr(r.out, i == 0 ? "\nLease      none\n"
+							: "\n\033[33mLease      none\033[0m\n"),
+				   "%s", r.out);
+		free(r.out);
+		free(r.err);
+	}
+}
+
 Test(status, not_healthy)
 {
 	static const char answer[] =

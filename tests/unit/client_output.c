@@ -241,6 +241,34 @@ Test(table, of_the_columns_that_can_go_the_last_goes_first)
 	}
 }
 
+/* In a pipe or a file, whatever width the environment says. */
+Test(table, off_a_terminal_nothing_is_cut_or_wrapped)
+{
+	static const struct table_column columns[] = {
+		{"A", TABLE_HOST}, {"B", TABLE_CUT},  {"C", TABLE_CUT_LAST},
+		{"D", TABLE_DROP}, {"E", TABLE_REST}, {"F", 0},
+	};
+	char word[301], expected[4000], *text = NULL;
+	const char *const row[] = {word, word, word, word, word, "the end of the row"};
+	size_t len;
+	struct output o;
+
+	memset(word, 'x', 300);
+	word[300] = '\0';
+	setenv("COLUMNS", "40", 1);
+	output_init(&o, open_memstream(&text, &len), stderr);
+	struct table *t = table_new(&o, columns, 6);
+	table_row(t, row, COLOR_NONE);
+	table_print(t);
+	table_free(t);
+	fclose(o.out);
+	snprintf(expected, sizeof(expected), "\n%s %s %s %s %s the end of the row\n", word, word,
+		 word, word, word);
+	cr_expect_not_null(strstr(text, expected), "%s", text);
+	cr_expect_eq(strchr(strchr(text, '\n') + 1, '\n')[1], '\0', "one line of the row");
+	free(text);
+}
+
 /* Found by fuzzing: such characters had more columns in the whole than one by one. */
 Test(table, characters_that_have_no_width)
 {

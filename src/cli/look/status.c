@@ -57,7 +57,8 @@ static void print_session(const struct output *o, const json_t *status)
 	if (json_number(status, "lease_ms", 0) > 0)
 		output_line(o, COLOR_NONE, "Lease      %s left", lease);
 	else
-		output_line(o, COLOR_YELLOW, "Lease      none");
+		output_line(o, json_flag(status, "healthy") ? COLOR_NONE : COLOR_YELLOW,
+			    "Lease      none");
 }
 
 static void print_watches(const struct output *o, const json_t *watches)

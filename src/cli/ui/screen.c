@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/ui/table.h"
 
 #define BELOW_PART 4 /* the part below the table gets at most a quarter of the screen */
 
@@ -186,14 +188,64 @@ static char *compose(struct screen *s, const struct screen_page *page, size_t ro
 	return text;
 }
 
+/* The length of the sequence for a colour that the text begins with, or 0. */
+static size_t color_length(const char *text)
+{
+	return text[0] == '\033' ? strcspn(text, "m") + 1 : 0;
+}
+
+/* The columns that the line takes, and the bytes of it that fit into so many. */
+static size_t measure(const char *line, size_t columns, size_t *ret_fits)
+{
+	size_t used = 0, len;
+
+	*ret_fits = 0;
+	for (const char *at = line; *at != '\0' && *at != '\n'; at += len) {
+		len = color_length(at);
+		if (len == 0)
+			used += table_char_width(at, &len);
+		if (used <= columns)
+			*ret_fits = (size_t)(at - line) + len;
+	}
+	return used;
+}
+
 /*
- * Lines that are too long are cut off by the terminal, so that each takes one row. A row is erased
- * before its line is written. Erasing afterwards would remove the last character of a line that
- * fills its row.
+ * Writes a line into a row, with a mark for what does not fit: the terminal would write all of that
+ * into the last cell, one character over the other. Colours end as in the whole line.
+ */
+static void put_row(FILE *f, const char *line, size_t columns)
+{
+	size_t fits;
+	bool cut = measure(line, columns, &fits) > columns;
+
+	if (cut)
+		measure(line, columns - 1, &fits);
+	fprintf(f, "%.*s", (int)fits, line);
+	if (!cut)
+		return;
+	fputs(table_mark(), f);
+	for (line += fits; *line != '\0' && *line != '\n'; line++)
+		fprintf(f, "%.*s", (int)color_length(line), line);
+}
+
+/* The columns that there really are; tables may be for more. */
+static size_t count_columns(const struct output *o)
+{
+	struct winsize w = {0};
+
+	return ioctl(fileno(o->out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col
+									  : (size_t)o->width;
+}
+
+/*
+ * Each line takes one row, which is erased before the line is written. Erasing afterwards would
+ * remove the last character of a line that fills its row.
  */
 void screen_draw(struct screen *s, const struct screen_page *page)
 {
 	FILE *out = s->output->out;
+	size_t columns = count_columns(s->output);
 	const char *line;
 
 	if (in_background(fileno(s->output->out)))
@@ -205,8 +257,8 @@ void screen_draw(struct screen *s, const struct screen_page *page)
 	fputs("\033[?7l\033[H", out);
 	for (line = s->last; *line != '\0'; line = skip_lines(line, 1)) {
 		bool last = *skip_lines(line, 1) == '\0';
-		fprintf(out, "%s%s%.*s", line == s->last ? "" : "\r\n", last ? "\033[J" : "\033[K",
-			(int)strcspn(line, "\n"), line);
+		fprintf(out, "%s%s", line == s->last ? "" : "\r\n", last ? "\033[J" : "\033[K");
+		put_row(out, line, columns);
 	}
 	fputs("\033[?7h", out);
 }

@@ -33,11 +33,7 @@ static void *there(void *p)
 	return p;
 }
 
-/*
- * The width of the first character in columns of the terminal, and its length in bytes. A character
- * that the locale cannot decode or has no width for counts as many columns as bytes.
- */
-static size_t char_width(const char *text, size_t *ret_len)
+size_t table_char_width(const char *text, size_t *ret_len)
 {
 	mbstate_t state = {0};
 	wchar_t c;
@@ -49,12 +45,17 @@ static size_t char_width(const char *text, size_t *ret_len)
 	return columns < 0 ? *ret_len : (size_t)columns;
 }
 
+const char *table_mark(void)
+{
+	return mbstowcs(NULL, ELLIPSIS, 0) == 1 ? ELLIPSIS : "~";
+}
+
 static size_t text_width(const char *text)
 {
 	size_t width = 0, len;
 
 	for (; *text; text += len)
-		width += char_width(text, &len);
+		width += table_char_width(text, &len);
 	return width;
 }
 
@@ -154,12 +155,11 @@ static size_t narrow(struct table *t, int flags, size_t excess)
 /* Replaces the bytes between from and to by a mark. */
 static void cut_out(char *text, size_t from, size_t to)
 {
-	bool unicode = mbstowcs(NULL, ELLIPSIS, 0) == 1;
 	/*
 	 * The mark must not be longer than the bytes that it replaces. There is at least one,
 	 * enough for "~".
 	 */
-	const char *mark = unicode && to - from >= strlen(ELLIPSIS) ? ELLIPSIS : "~";
+	const char *mark = to - from >= strlen(ELLIPSIS) ? table_mark() : "~";
 
 	/* The NUL follows below. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
 	memcpy(text + from, mark, strlen(mark));
@@ -172,7 +172,7 @@ static size_t bytes_within(const char *text, size_t width)
 	size_t end = 0, used = 0;
 
 	for (size_t len; text[end] != '\0'; end += len) {
-		used += char_width(text + end, &len);
+		used += table_char_width(text + end, &len);
 		if (used > width)
 			break;
 	}
@@ -189,7 +189,7 @@ static void cut(char *text, size_t width, bool in_the_middle)
 	from = bytes_within(text, in_the_middle ? width / 2 : width - 1);
 	to = from;
 	while (text[to] != '\0' && text_width(text + to) > (in_the_middle ? (width - 1) / 2 : 0)) {
-		char_width(text + to, &len);
+		table_char_width(text + to, &len);
 		to += len;
 	}
 	cut_out(text, from, to);

@@ -33,5 +33,12 @@ void table_row(struct table *t, const char *const *cells, enum color color);
 /* Sets another colour for one cell of the last row. */
 void table_color(struct table *t, size_t column, enum color color);
 void table_print(struct table *t);
+/*
+ * The width of the first character in columns of the terminal, and its length in bytes. A character
+ * that the locale cannot decode or has no width for counts as many columns as bytes.
+ */
+size_t table_char_width(const char *text, size_t *ret_len);
+/* The mark, of one column, for that which was cut out. */
+const char *table_mark(void);
 
 #endif
