@@ -106,6 +106,11 @@ struct store_handlers {
 	 * reply. Not for what never came to a server: it counts as a heartbeat.
 	 */
 	void (*heard)(void *arg, int64_t sent_ms);
+	/*
+	 * The connection to that server ended, or none came about; message says why, for people.
+	 * Called with each try, and before STORE_AUTH_FAILED. NULL: it is not wanted.
+	 */
+	void (*failed)(void *arg, const char *server, const char *message);
 	void *arg;
 };
 

@@ -1,11 +1,14 @@
 /* The client library behind store.h: it is stood in for by functions of the same names. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #define THREADED
 #include <zookeeper/zookeeper.h>
 
 #include "daemon/machine/host_uv.h"
+#include "daemon/zookeeper/port_probe.h"
+#include "daemon/zookeeper/zk_trouble.h"
 #include "node/store.h"
 
 /* How the stand-in answers the next request: with rc by its completion, or not even taking it. */
@@ -18,6 +21,9 @@ static struct {
 	data_completion_t owed;
 	const void *owed_data;
 	bool closed_early;
+	watcher_fn watcher;
+	void *context;
+	log_callback_fn logs;
 } library;
 
 static struct Stat stat_of_all = {.czxid = 7};
@@ -26,8 +32,10 @@ zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout,
 			   const clientid_t *clientid, void *context, int flags,
 			   log_callback_fn log_callback)
 {
-	(void)host, (void)fn, (void)recv_timeout, (void)clientid, (void)context, (void)flags;
-	(void)log_callback;
+	(void)host, (void)recv_timeout, (void)clientid, (void)flags;
+	library.watcher = fn;
+	library.context = context;
+	library.logs = log_callback;
 	return (zhandle_t *)&library;
 }
 
@@ -100,11 +108,23 @@ int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *r
 static struct {
 	int heard, replies;
 	enum store_code code;
+	int refusals, failures;
+	char server[128], message[320];
 } seen;
 
 static void on_state(void *arg, enum store_state state)
 {
-	(void)arg, (void)state;
+	(void)arg;
+	seen.refusals += state == STORE_AUTH_FAILED;
+}
+
+static void on_failed(void *arg, const char *server, const char *message)
+{
+	(void)arg;
+	cr_expect_eq(seen.refusals, 0, "before the state");
+	seen.failures++;
+	snprintf(seen.server, sizeof(seen.server), "%s", server);
+	snprintf(seen.message, sizeof(seen.message), "%s", message);
 }
 
 static void on_watch(void *arg, enum store_watch type, const char *path)
@@ -134,7 +154,7 @@ static void setup(void)
 {
 	static const struct store_options options = {.servers = "127.0.0.1:1", .timeout_ms = 1000};
 	static const struct store_handlers handlers = {
-		.state = on_state, .watch = on_watch, .heard = on_heard};
+		.state = on_state, .watch = on_watch, .heard = on_heard, .failed = on_failed};
 
 	uv_loop_init(&loop);
 	host_init(&host, &loop);
@@ -286,4 +306,116 @@ Test(zk, the_farewell_comes_behind_the_answers)
 	library.answers_after = 3;
 	end_store();
 	cr_expect_not(library.closed_early);
+}
+
+#define LINE "2026-11-28 21:22:30,613:1(0x7f):ZOO_ERROR@handle_socket_error_msg@1906: "
+
+Test(zk, lines_about_connections)
+{
+	static const struct {
+		const char *line, *server;
+		int error;
+		bool hung_up;
+	} cases[] = {
+		{"Socket 127.0.0.1:1 zk retcode=-4, errno=111(Connection refused): server refused",
+		 "127.0.0.1:1", ECONNREFUSED, false},
+		{"Socket [127.0.0.1:1] zk retcode=-4, errno=112(Host is down): failed",
+		 "127.0.0.1:1", EHOSTDOWN, true},
+		{"Socket [::1]:2181 zk retcode=-4, errno=104(Connection reset by peer): failed",
+		 "[::1]:2181", ECONNRESET, true},
+		{"Socket ::1:2181 zk retcode=-7, errno=110(Connection timed out): connection to",
+		 "::1:2181", ETIMEDOUT, false},
+		{"Socket zk retcode=-4, errno=111(x): y", NULL, 0, false},
+		{"Socket 1.2.3.4:1 zk retcode=-4", NULL, 0, false},
+		{"Socket 1.2.3.4:1 zk retcode=-4, errno=0(Success): x", NULL, 0, false},
+		{" zk retcode=-4, errno=111(x): Socket 1.2.3.4:1", NULL, 0, false},
+		{"initiated connection to server 127.0.0.1:1", NULL, 0, false},
+		{"", NULL, 0, false},
+	};
+	struct trouble t;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cr_assert_eq(trouble_parse(cases[i].line, &t), cases[i].server != NULL, "%s",
+			     cases[i].line);
+		if (!cases[i].server)
+			continue;
+		cr_expect_str_eq(t.server, cases[i].server);
+		cr_expect_eq(t.error, cases[i].error);
+		cr_expect_eq(t.hung_up, cases[i].hung_up);
+	}
+}
+
+Test(zk, words_for_what_became_of_a_connection)
+{
+	static const struct {
+		struct trouble t;
+		unsigned times;
+		enum port_speaks speaks;
+		const char *starts, *has;
+	} cases[] = {
+		{{.error = ECONNREFUSED}, 0, PORT_UNKNOWN, "Connection refused", "nothing listens"},
+		{{.error = ETIMEDOUT}, 0, PORT_UNKNOWN, "Connection timed out", "firewalls"},
+		{{.error = ETIMEDOUT}, 0, PORT_HTTP, "Connection timed out", "speaks HTTP"},
+		{{.error = EHOSTDOWN, .hung_up = true}, 1, PORT_UNKNOWN, "it hung up", "up"},
+		{{.error = EHOSTDOWN, .hung_up = true}, 2, PORT_UNKNOWN, "it hung up", "want TLS"},
+		{{.error = ECONNRESET, .hung_up = true},
+		 9,
+		 PORT_TLS,
+		 "Connection reset",
+		 "speaks TLS"},
+	};
+	char message[TROUBLE_MESSAGE_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		trouble_say(&cases[i].t, cases[i].times, cases[i].speaks, message);
+		cr_expect(strncmp(message, cases[i].starts, strlen(cases[i].starts)) == 0, "%s",
+			  message);
+		cr_expect(strstr(message, cases[i].has), "%s", message);
+		cr_expect_lt(strlen(message), TROUBLE_MESSAGE_MAX - 1, "nothing is cut");
+	}
+}
+
+Test(zk, what_first_bytes_are_of)
+{
+	cr_expect_eq(port_speaks("\x15\x03\x01\x00\x02\x02\x46", 7), PORT_TLS);
+	cr_expect_eq(port_speaks("\x16\x03\x03\x00", 4), PORT_TLS);
+	cr_expect_eq(port_speaks("HTTP/1.1 400 Bad Request", 16), PORT_HTTP);
+	cr_expect_eq(port_speaks("\x15\x03", 2), PORT_UNKNOWN);
+	cr_expect_eq(port_speaks("\x00\x00\x00\x25\x00", 5), PORT_UNKNOWN); /* ZooKeeper */
+	cr_expect_eq(port_speaks("HTTP", 4), PORT_UNKNOWN);
+	cr_expect_eq(port_speaks("", 0), PORT_UNKNOWN);
+}
+
+Test(zk, a_line_of_the_library_is_told_on_the_loop)
+{
+	memset(&seen, 0, sizeof(seen));
+	library.logs(LINE "Socket 127.0.0.1:1 zk retcode=-4, errno=111(Connection refused): x");
+	cr_expect_eq(seen.failures, 0, "on the loop, later");
+	while (seen.failures == 0)
+		uv_run(&loop, UV_RUN_ONCE);
+	cr_expect_str_eq(seen.server, "127.0.0.1:1");
+	cr_expect(strstr(seen.message, "Connection refused"));
+	end_store();
+	library.logs(LINE "Socket 127.0.0.1:1 zk retcode=-4, errno=111(Connection refused): x");
+	cr_expect_eq(seen.failures, 1, "nobody is left to be told");
+}
+
+Test(zk, a_server_that_wants_sasl_refuses_authentication)
+{
+	library.rc = ZSESSIONCLOSEDREQUIRESASLAUTH;
+	ask(GET);
+	cr_expect_eq(seen.refusals, 1);
+	cr_expect_eq(seen.failures, 1);
+	cr_expect(strstr(seen.message, "wants SASL"), "%s", seen.message);
+	cr_expect_eq(seen.heard, 0);
+}
+
+Test(zk, a_scheme_that_the_server_does_not_know)
+{
+	memset(&seen, 0, sizeof(seen));
+	library.watcher((zhandle_t *)&library, ZOO_SESSION_EVENT, ZOO_AUTH_FAILED_STATE, "",
+			library.context);
+	while (seen.refusals == 0)
+		uv_run(&loop, UV_RUN_ONCE);
+	cr_expect(strstr(seen.message, "auth-file"), "%s", seen.message);
 }

@@ -801,3 +801,65 @@ Test(session, the_next_one_comes_later_each_time)
 		session_set_leading(&s, 1);
 	}
 }
+
+static void fails(const char *message)
+{
+	handle()->handlers.failed(handle()->handlers.arg, "127.0.0.1:2181", message);
+}
+
+/* Told in status while there is no session, and in the log once a minute. */
+Test(session, what_a_server_says_is_kept_until_there_is_a_session)
+{
+	begin_with(&settings);
+	session_start(&s);
+	cr_expect_str_eq(s.error.message, "");
+	cr_expect_str_eq(session_why(&s), "no server has answered yet");
+	fails("Connection refused");
+	cr_expect_str_eq(s.error.server, "127.0.0.1:2181");
+	cr_expect_str_eq(session_why(&s), "Connection refused");
+	cr_expect_eq(s.error.time, now_ms);
+	cr_expect_eq(s.error.told_ms, 0, "it may be over at once");
+	now_ms += 2000;
+	fails("it hung up");
+	int64_t told = now_ms;
+	cr_expect_eq(s.error.told_ms, told);
+	for (; now_ms < told + 60000; now_ms += 160)
+		fails("it hung up");
+	cr_expect_eq(s.error.told_ms, told, "once a minute");
+	fails("it hung up");
+	cr_expect_gt(s.error.told_ms, told);
+	connect(LONG);
+	pass(10, true);
+	if (!session_is_up(&s)) { /* this one took long to begin */
+		connect(LONG);
+		pass(10, true);
+	}
+	cr_assert(session_is_up(&s));
+	cr_expect_str_eq(s.error.message, "");
+	fails("late");
+	cr_expect_str_eq(s.error.message, "", "there is a session");
+}
+
+Test(session, after_a_refused_authentication_tries_come_less_and_less_often)
+{
+	static const int64_t pauses_ms[] = {2000, 4000, 8000, 16000, 30000, 30000};
+
+	begin_with(&settings);
+	session_start(&s);
+	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+		size_t before = n_handles;
+		fails("authentication refused: it wants SASL");
+		handle()->handlers.state(handle()->handlers.arg, STORE_AUTH_FAILED);
+		cr_expect_eq(s.state, SESSION_REFUSED);
+		cr_expect_str_eq(session_why(&s), "authentication refused: it wants SASL");
+		cr_expect_gt(s.error.told_ms, 0, "at once");
+		pass(pauses_ms[i], false);
+		cr_expect_eq(n_handles, before, "not before");
+		pass(2, false);
+		cr_expect_eq(n_handles, before + 1);
+	}
+	connect(LONG);
+	pass(10, true);
+	cr_assert(session_is_up(&s));
+	cr_expect_eq(s.refused_ms, 0);
+}

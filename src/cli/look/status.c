@@ -33,6 +33,19 @@ static int64_t count(const json_t *status, const char *key)
 	return json_is_array(value) ? (int64_t)json_array_size(value) : json_integer_value(value);
 }
 
+/* Prints what a server said last, in short: the problem has the rest. */
+static void print_last_error(const struct output *o, const json_t *error)
+{
+	const char *message = json_text(error, "message", NULL);
+	char age[OUTPUT_AGE_SIZE];
+
+	if (!message)
+		return;
+	age_text(json_text(error, "time", NULL), o->now_ms, age);
+	output_line(o, COLOR_YELLOW, "Last error %.*s, of %s %s ago", (int)strcspn(message, ":"),
+		    message, json_text(error, "server", "a server"), age);
+}
+
 static void print_session(const struct output *o, const json_t *status)
 {
 	const json_t *session = json_object_get(status, "session");
@@ -54,6 +67,7 @@ static void print_session(const struct output *o, const json_t *status)
 	else
 		output_line(o, COLOR_YELLOW, "Session    none (%s)",
 			    json_text(session, "state", "-"));
+	print_last_error(o, json_object_get(session, "last_error"));
 	if (json_number(status, "lease_ms", 0) > 0)
 		output_line(o, COLOR_NONE, "Lease      %s left", lease);
 	else

@@ -363,13 +363,14 @@ static void pack_session(struct pack *p, const struct session *session)
 
 	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)session->id);
 	pack_str(p, "session");
-	pack_map(p, 5);
+	pack_map(p, 6);
 	pack_kv_str(p, "id", session->id ? id : NULL);
 	pack_kv_str(p, "state", session_state_name(session));
 	pack_kv_int(p, "timeout_ms", session->granted_ms);
 	pack_kv_str(p, "server",
 		    session->store && session->id ? store_server(session->store) : NULL);
 	answers_pack_time(p, "since", session->since);
+	troubles_pack_error(p, &session->error);
 }
 
 static void pack_watches(struct pack *p, const struct watches *w)
@@ -417,7 +418,7 @@ static const char *why_unhealthy(const struct process *process, const struct pro
 	const struct node *s = process->node;
 
 	if (!session_is_up(&s->session))
-		return s->session.problem[0] ? s->session.problem : SESSION_NONE;
+		return session_why(&s->session)[0] ? session_why(&s->session) : SESSION_NONE;
 	if (process->problems->n > 0)
 		return "problems in the configuration";
 	if (s->registry.sick)

@@ -105,8 +105,8 @@ static void say_role(const struct node *s, const struct task *t, bool says,
 		explain_say(text, "%s is being handed over", t->name);
 	} else if (!session_is_up(&s->session)) {
 		explain_say(text, "no confirmed session with ZooKeeper: %s",
-			    s->session.problem[0] ? s->session.problem
-						  : session_state_name(&s->session));
+			    session_why(&s->session)[0] ? session_why(&s->session)
+							: session_state_name(&s->session));
 		return;
 	} else if (election_leads(e)) {
 		explain_say(text, "the quorum has not confirmed the session recently enough");

@@ -303,8 +303,8 @@ static void say_reason(const struct node *s, const struct listing *l, const int6
 		explain_say(text, "this node is no candidate for %s: %s", l->name, problem);
 	else if (!session_is_up(&s->session) && n_here == 0)
 		explain_say(text, "no confirmed session with ZooKeeper: %s",
-			    s->session.problem[0] ? s->session.problem
-						  : session_state_name(&s->session));
+			    session_why(&s->session)[0] ? session_why(&s->session)
+							: session_state_name(&s->session));
 	else if (l->n == 0)
 		explain_say(text, "how many partitions %s has is not known yet", l->name);
 	else if (n_here > 0)

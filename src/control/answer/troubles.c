@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "control/answer/answers.h"
 #include "control/answer/fleet_troubles.h"
 #include "control/ask/nodes.h"
 #include "core/fleet/identity.h"
@@ -175,6 +176,19 @@ void troubles_pack_halted(struct pack *p, const struct node *s)
 	}
 }
 
+void troubles_pack_error(struct pack *p, const struct session_error *error)
+{
+	pack_str(p, "last_error");
+	if (!error->message[0]) {
+		pack_nil(p);
+		return;
+	}
+	pack_map(p, 3);
+	pack_kv_str(p, "server", error->server[0] ? error->server : NULL);
+	pack_kv_str(p, "message", error->message);
+	answers_pack_time(p, "time", error->time);
+}
+
 static void add_unread(const struct node *s, const char *node, struct problems *problems)
 {
 	char name[WORKER_NODE_MAX + 1];
@@ -225,6 +239,11 @@ static void find_standing(const struct node *s, struct problems *problems)
 
 void troubles_find(const struct node *s, struct problems *problems)
 {
+	const struct session_error *error = &s->session.error;
+
+	if (error->message[0])
+		problems_add(problems, error->server[0] ? error->server : "zookeeper",
+			     PROBLEM_WHOLE_FILE, "%s", error->message);
 	if (!session_is_up(&s->session))
 		return;
 	find_wrong_clock(s, problems);

@@ -12,5 +12,7 @@
 void troubles_find(const struct node *s, struct problems *problems);
 /* The key halted: rolling restarts that are halted, each with the node where CMD failed. */
 void troubles_pack_halted(struct pack *p, const struct node *s);
+/* Packs the last word of a ZooKeeper server, nil if there is a session. */
+void troubles_pack_error(struct pack *p, const struct session_error *error);
 
 #endif

@@ -27,6 +27,14 @@
 #define TURN_US		5000 /* time for handling results in one turn of the loop */
 #define ANSWERS_MS	200  /* the longest wait for answers before the session is closed */
 
+static const char wants_sasl[] =
+	"authentication refused: the server wants SASL, or another scheme than auth-file has "
+	"(sessionRequireClientSASLAuth, enforce.auth.schemes), and the sidecar speaks no SASL: "
+	"name a server that does not";
+static const char refused_auth[] =
+	"authentication refused: the server does not know the scheme in auth-file, or not what "
+	"it says: as a rule it is digest";
+
 /* --- in the library's threads --------------------------------------------- */
 
 void zk_enqueue(struct store *store, struct item *item)
@@ -39,6 +47,52 @@ void zk_enqueue(struct store *store, struct item *item)
 	uv_async_send(&store->wake);
 }
 
+/* Those that are told of trouble. The library does not say which handle a line is of: all are. */
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct store *told;
+
+static void tell_trouble(const char *line)
+{
+	struct trouble trouble;
+
+	if (!trouble_parse(line, &trouble))
+		return;
+	pthread_mutex_lock(&told_lock);
+	for (struct store *s = told; s; s = s->next) {
+		struct item *item = mem_calloc(1, sizeof(*item));
+		item->kind = ITEM_TROUBLE;
+		item->trouble = trouble;
+		zk_enqueue(s, item);
+	}
+	pthread_mutex_unlock(&told_lock);
+}
+
+static void set_told(struct store *store, bool is_told)
+{
+	struct store **at = &told;
+
+	pthread_mutex_lock(&told_lock);
+	while (*at && *at != store)
+		at = &(*at)->next;
+	if (*at)
+		*at = store->next;
+	if (is_told) {
+		store->next = told;
+		told = store;
+	}
+	pthread_mutex_unlock(&told_lock);
+}
+
+void zk_wants_sasl(struct store *store)
+{
+	struct item *item = mem_calloc(1, sizeof(*item));
+
+	item->kind = ITEM_STATE;
+	item->state = STORE_AUTH_FAILED;
+	item->wants_sasl = true;
+	zk_enqueue(store, item);
+}
+
 static void log_line(const char *message)
 {
 	/* A line is "2026-11-20 13:00:00,000:123(0x7f):ZOO_ERROR@function@123: MESSAGE". */
@@ -46,6 +100,7 @@ static void log_line(const char *message)
 	const char *text = level ? strstr(level, ": ") : NULL;
 
 	log_debug("zookeeper client", LOG_STR("says", text ? text + 2 : message));
+	tell_trouble(text ? text + 2 : message);
 }
 
 static void on_watcher(zhandle_t *handle, int type, int state, const char *path, void *context)
@@ -103,6 +158,10 @@ static void take_state(struct store *store, const struct item *item)
 		memcpy(store->password, item->password, sizeof(store->password));
 		store->address = item->address;
 		memcpy(store->server, item->server, sizeof(store->server));
+		store->troubles.hung_up = 0;
+	} else if (item->state == STORE_AUTH_FAILED && store->troubles.said) {
+		store->troubles.said(store->handlers.arg, store->server,
+				     item->wants_sasl ? wants_sasl : refused_auth);
 	}
 	store->handlers.state(store->handlers.arg, item->state);
 }
@@ -129,6 +188,10 @@ static void take(struct store *store, struct item *item)
 	case ITEM_STATE:
 		if (!store->abandoned)
 			take_state(store, item);
+		break;
+	case ITEM_TROUBLE:
+		if (!store->abandoned)
+			troubles_heard(&store->troubles, &item->trouble);
 		break;
 	}
 	free(item);
@@ -161,6 +224,7 @@ static void drain(struct store *store, int64_t until_us)
 		[ITEM_REPLY] = "an answer of ZooKeeper",
 		[ITEM_WATCH] = "a watch of ZooKeeper",
 		[ITEM_STATE] = "a change of the session",
+		[ITEM_TROUBLE] = "trouble with a ZooKeeper server",
 	};
 	struct item *item;
 
@@ -201,6 +265,10 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 	store->handles = 2;
 	store->wake.data = store;
 	store->quiet.data = store;
+	store->troubles = (struct troubles){
+		.loop = host->loop, .said = handlers->failed, .arg = handlers->arg};
+	if (handlers->failed)
+		set_told(store, true);
 	clientid_t id = {.client_id = options->session};
 	if (options->session)
 		memcpy(id.passwd, options->password, STORE_PASSWORD_SIZE);
@@ -280,6 +348,8 @@ void store_close(struct store *store, void (*done)(void *arg), void *arg)
 		return;
 	assert(!store->abandoned);
 	store->abandoned = true;
+	set_told(store, false);
+	troubles_done(&store->troubles);
 	/*
 	 * This handle is closed now, not later: whoever ends the loop closes all timers that are
 	 * left.

@@ -70,6 +70,8 @@ static void reply_ready(struct request *r, int rc)
 	r->store->unanswered--;
 	r->heard = !r->refused && is_answer(rc);
 	r->reply.code = code_of(rc);
+	if (rc == ZSESSIONCLOSEDREQUIRESASLAUTH)
+		zk_wants_sasl(r->store);
 	r->reply.text =
 		rc == QUOTA_EXCEEDED ? "quota exceeded: raise it with setquota" : zerror(rc);
 	zk_enqueue(r->store, &r->item);

@@ -15,17 +15,18 @@
 #define THREADED
 #include <zookeeper/zookeeper.h>
 
+#include "daemon/zookeeper/zk_trouble.h"
 #include "node/store.h"
 
 #define SERVER_TEXT_MAX 128
 
 /*
- * An item that the library's threads hand to the loop: a reply, a watch that fired or a change of
- * state.
+ * An item that the library's threads hand to the loop: a reply, a watch that fired, a change of
+ * state or trouble with a server.
  */
 struct item {
 	struct item *next;
-	enum { ITEM_REPLY, ITEM_WATCH, ITEM_STATE } kind;
+	enum { ITEM_REPLY, ITEM_WATCH, ITEM_STATE, ITEM_TROUBLE } kind;
 	union {
 		struct request *request;
 		struct {
@@ -34,12 +35,14 @@ struct item {
 		};
 		struct {
 			enum store_state state;
+			bool wants_sasl; /* why authentication failed */
 			int64_t session;
 			int timeout_ms;
 			uint8_t password[STORE_PASSWORD_SIZE];
 			char server[SERVER_TEXT_MAX];
 			struct sockaddr_storage address;
 		};
+		struct trouble trouble;
 	};
 };
 
@@ -61,6 +64,7 @@ struct request {
 
 struct store {
 	zhandle_t *handle;
+	struct store *next; /* of those that are told of trouble, under a lock of zk.c */
 	struct store_handlers handlers;
 	bool authenticated;
 	bool abandoned;
@@ -73,6 +77,7 @@ struct store {
 	_Atomic size_t unanswered;	      /* of them; from all threads */
 	uv_async_t wake;
 	uv_timer_t quiet;
+	struct troubles troubles;
 	int handles; /* how many of these two are not closed */
 	size_t busy; /* requests since memory was given back */
 	void (*closed)(void *arg);
@@ -83,6 +88,8 @@ struct store {
 
 /* Called by a thread of the library: hands the item to the loop, which then owns it. */
 void zk_enqueue(struct store *store, struct item *item);
+/* Likewise: the server wants another authentication, so the session is of no use. */
+void zk_wants_sasl(struct store *store);
 /* On the loop: the request has been answered, or its answer is not wanted any more. */
 void zk_request_free(struct request *r);
 

@@ -17,6 +17,7 @@
 #define REOPEN_MS	1000  /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
+#define AUTH_MAX_MS	30000 /* likewise, where authentication was refused */
 
 static const char too_short[] =
 	"the server grants a session timeout of less than 1s: see its maxSessionTimeout";
@@ -47,23 +48,16 @@ bool session_is_up(const struct session *s)
 	return s->state == SESSION_UP;
 }
 
-bool session_set_problem(struct session *s, const char *problem)
-{
-	if (strcmp(problem, s->problem) == 0)
-		return false;
-	snprintf(s->problem, sizeof(s->problem), "%s", problem);
-	return true;
-}
-
 void session_set_state(struct session *s, enum session_state state, const char *problem)
 {
 	session_set_problem(s, problem ? problem : "");
 	if (s->state == state)
 		return;
 	const char *from = session_state_name(s);
-	if (state == SESSION_UP)
+	if (state == SESSION_UP) {
 		s->unconfirmed_since = 0;
-	else if (s->state == SESSION_UP)
+		session_error_clear(&s->error);
+	} else if (s->state == SESSION_UP)
 		s->unconfirmed_since = host_wall_ms(s->host);
 	s->state = state;
 	log_info("session", LOG_STR("from", from), LOG_STR("to", session_state_name(s)),
@@ -172,12 +166,6 @@ static void back_off(struct session *s, int64_t most_ms)
 	retry_in(s, s->refused_ms);
 }
 
-static void refused(struct session *s, const char *what)
-{
-	back_off(s, REFUSED_MAX_MS);
-	log_error(what, LOG_INT("retry_ms", s->refused_ms));
-}
-
 void session_give_up(struct session *s, enum session_state state, const char *problem)
 {
 	int64_t timeout_ms = s->lease.timeout_ms;
@@ -201,7 +189,8 @@ static void on_retry(void *arg)
 	}
 	if (s->store && s->state == SESSION_REFUSED) {
 		give_up(s, SESSION_REFUSED, too_short);
-		refused(s, "session timeout refused");
+		back_off(s, REFUSED_MAX_MS);
+		log_error("session timeout refused", LOG_INT("retry_ms", s->refused_ms));
 		return;
 	}
 	if (!s->store && s->servers[0]) {
@@ -318,10 +307,19 @@ static void on_state(void *arg, enum store_state state)
 		break;
 	case STORE_AUTH_FAILED:
 		end_probe(s);
-		give_up(s, SESSION_REFUSED, "authentication refused by the server: see auth-file");
-		refused(s, "authentication refused");
+		back_off(s, AUTH_MAX_MS);
+		session_error_refused(&s->error, s->host, s->refused_ms);
+		give_up(s, SESSION_REFUSED, s->error.message);
 		break;
 	}
+}
+
+static void on_failed(void *arg, const char *server, const char *message)
+{
+	struct session *s = arg;
+
+	if (!session_is_up(s))
+		session_error_set(&s->error, s->host, server, message);
 }
 
 const struct histogram_bounds session_answer_bounds = {
@@ -370,8 +368,11 @@ static void open_handle(struct session *s)
 		.session = s->taken_over,
 		.password = s->password,
 	};
-	struct store_handlers handlers = {
-		.state = on_state, .watch = on_watch, .heard = on_heard, .arg = s};
+	struct store_handlers handlers = {.state = on_state,
+					  .watch = on_watch,
+					  .heard = on_heard,
+					  .failed = on_failed,
+					  .arg = s};
 
 	s->opened_ms = host_now_ms(s->host);
 	int error = store_open(&s->store, s->host, &options, &handlers);

@@ -11,6 +11,7 @@
 #include "base/histogram.h"
 #include "core/election/lease.h"
 #include "node/session/handoff.h"
+#include "node/session/session_error.h"
 #include "node/session/watches.h"
 #include "node/settings.h"
 #include "node/store.h"
@@ -102,7 +103,8 @@ struct session {
 	struct host_timer retry;
 	struct session_lookup *lookup;	   /* outstanding; NULL: none */
 	char servers[SESSION_SERVERS_MAX]; /* in use */
-	char problem[256];		   /* why it is not up, for status; "" */
+	char problem[320];		   /* why it is not up, for status; "" */
+	struct session_error error;	   /* what a server said last, while it is not up */
 	struct store *probe;		   /* tests whether a new session can begin; NULL */
 	bool probe_connected;		   /* the probe is connected, but our own handle is not */
 	int64_t probe_ms;		   /* CLOCK_BOOTTIME: no probe before */
@@ -135,6 +137,8 @@ void session_confirmed(struct session *s, int64_t sent_ms);
 void session_unregistered(struct session *s);
 /* Sets why the session is not up, for status; false: unchanged. */
 bool session_set_problem(struct session *s, const char *problem);
+/* Why it is not up, for people; "": not known. */
+const char *session_why(const struct session *s);
 /* Looks up the servers' names, unless that is being done. */
 void session_look_up(struct session *s);
 /* Asks the quorum now whether the registration stands. */
