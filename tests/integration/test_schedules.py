@@ -355,8 +355,9 @@ def test_a_tick_that_waits_for_its_splay_is_not_lost_to_a_trigger(site, folder, 
     wait_until(lambda: a.leads("report"), what="it is led")
     due = []
     for _ in range(3):
-        wait_until(lambda: 1 <= time.time() % 20 <= 3, 30, "a tick waits for its splay")
-        due.append(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() // 20 * 20)))
+        wait_until(lambda: 1 <= time.time() % 20 <= 3 and named(time.time() // 20 * 20) not in due, 30,
+                   "another tick waits for its splay")
+        due.append(named(time.time() // 20 * 20))
         assert tool(program, a, "trigger", "report", "--wait").code == 0
     for tick in due[1:]:
         wait_until(lambda: f"run claimed task=report tick={tick}" in a.log() or

@@ -519,7 +519,7 @@ int __wrap_record_parse_counter(const void *data, size_t len, struct counter_rec
 }
 
 WRAPS(locks_renew);
-WRAPS(lock_decide);
+WRAPS(lock_place_step);
 WRAPS(lock_name_is_before);
 
 WRAPS(gangs_renew);
@@ -567,16 +567,20 @@ size_t __wrap_leftovers_going(const struct leftovers *l)
 }
 
 /* A lock node is not looked for if its making was not answered. */
-void __wrap_lock_decide(struct lock *l)
+void __wrap_lock_place_step(struct lock_place *p, const struct lock_event *event,
+			    struct lock_actions *out)
 {
-	bool lost = l->seen.making && l->seen.cut;
+	struct lock_seen seen = *event->seen;
+	struct lock_event changed = *event;
+	bool answered = event->type == LOCK_ANSWERED;
 
 	/* Leftover nodes of lockers that have gone are taken for live ones. */
-	if (is("lock-left") && l->need == LOCK_ENTER)
-		l->seen.others = true;
-	__real_lock_decide(l);
-	if (is("lock-lost") && lost)
-		l->maybe = false;
+	if (is("lock-left") && answered && p->need == LOCK_ENTER)
+		seen.others = true;
+	changed.seen = &seen;
+	__real_lock_place_step(p, &changed, out);
+	if (is("lock-lost") && answered && seen.making && seen.cut)
+		p->maybe = false;
 }
 
 /* A locker that came first is served last. */
