@@ -12,6 +12,19 @@
 static struct query query;
 static char *page;
 
+static void show(char *drawn)
+{
+	free(page);
+	page = drawn;
+}
+
+static void forget(void)
+{
+	show(NULL);
+}
+
+TestSuite(page, .fini = forget);
+
 static const char *get(void *arg, const char *name)
 {
 	const char *const *given = arg;
@@ -145,7 +158,7 @@ static void draw_fleet(const char *name, const char *value)
 	size_t len;
 
 	ask_for(QUERY_HOME, name, value);
-	page = page_fleet(&p, &len);
+	show(page_fleet(&p, &len));
 	cr_expect_eq(len, strlen(page));
 }
 
@@ -270,7 +283,7 @@ static size_t draw_many(size_t n, size_t runs_each)
 						ago((int64_t)(k + 1) * 86400 - 100)));
 	}
 	ask_for(QUERY_HOME, "", "");
-	page = page_fleet(&p, &len);
+	show(page_fleet(&p, &len));
 	return len;
 }
 
@@ -310,7 +323,7 @@ static void draw_runs(char *(*draw)(const struct page_runs *, size_t *), enum qu
 	size_t len;
 
 	ask_for(which, name, value);
-	page = draw(&p, &len);
+	show(draw(&p, &len));
 }
 
 Test(page, the_runs_of_all_tasks_with_their_reasons)
@@ -364,7 +377,7 @@ Test(page, the_night_of_a_busy_fleet_is_bounded)
 						      ago(86000 - 8 * i), "ended_at",
 						      ago(86000 - 8 * i - 7)));
 	ask_for(QUERY_NIGHT, "", "");
-	page = page_night(&p, &len);
+	show(page_night(&p, &len));
 	cr_expect_leq(count("<rect "), 667);
 	cr_expect_eq(count("<rect class=\"bad\""), 1, "what went wrong is seen among what did not");
 	cr_expect(has(">1 bad, 9999 ok<"));
@@ -392,7 +405,7 @@ Test(page, a_task_says_when_it_runs_and_how_before_who_ranks)
 	for (int i = 0; i < 6; i++)
 		json_array_append_new(next, json_pack("{s:s,s:s}", "tick", "2100-01-01T00:00:00Z",
 						      "local", "2100-01-01T01:00:00+01:00"));
-	page = page_task(&p, &len);
+	show(page_task(&p, &len));
 	cr_expect(has("at 02:30 every day") && has("Europe/Berlin") &&
 		  has("<code>30 2 * * *</code>"));
 	cr_expect_eq(count("2100-01-01T01:00:00+01:00"), 5);
@@ -402,9 +415,8 @@ Test(page, a_task_says_when_it_runs_and_how_before_who_ranks)
 		has("<b>status</b>"));
 	cr_expect(has("no &lt;mail&gt; host") && before("Last runs", "Ranking") &&
 		  before("Schedule", "Last runs"));
-	free(page);
 	p.next = NULL;
 	json_object_set_new(explain, "schedule", json_null());
-	page = page_task(&p, &len);
+	show(page_task(&p, &len));
 	cr_expect(!has("Schedule"));
 }
