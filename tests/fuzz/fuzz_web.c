@@ -57,6 +57,13 @@ static void path(struct feed *f)
 	free(text);
 }
 
+/* No parameter of a page's address is given. */
+static const char *nothing(void *arg, const char *name)
+{
+	(void)arg, (void)name;
+	return NULL;
+}
+
 /* The same parts as in a page about nothing: whatever the data are, they are text. */
 static void pages(struct feed *f)
 {
@@ -65,13 +72,19 @@ static void pages(struct feed *f)
 
 	if (json_is_array(data)) {
 		json_t *first = json_array_get(data, 0);
-		char *page = page_fleet(data, data, first, data, &len);
-		char *empty = page_fleet(none, none, NULL, NULL, &none_len);
+		struct query query;
+		char why[QUERY_WHY_SIZE];
+		FUZZ_CHECK(query_take(&query, QUERY_HOME, 0, nothing, NULL, why));
+		char *page = page_fleet(
+			&(struct page_home){data, data, first, data, data, &query, false}, &len);
+		char *empty =
+			page_fleet(&(struct page_home){none, none, NULL, NULL, NULL, &query, false},
+				   &none_len);
 		FUZZ_CHECK(count_of(page, len, "<script") == count_of(empty, none_len, "<script"));
 		FUZZ_CHECK(count_of(page, len, "<img") == 0 && count_of(page, len, "<b>x") == 0);
 		free(page);
 		free(empty);
-		page = page_task(data, first, data, first, &len);
+		page = page_task(&(struct page_task){data, first, first, data, data}, &len);
 		FUZZ_CHECK(count_of(page, len, "<script") == 1 && count_of(page, len, "<img") == 0);
 		free(page);
 		page = page_queue(data, first, first, first, data, &len);

@@ -200,8 +200,9 @@ static void compare_task(struct comparison *c, const char *task)
 
 	for (size_t v = 0; v < c->n_variants; v++) {
 		const struct worker *w = c->variants[v].worker;
-		char *const *at =
-			bsearch(&task, w->tasks, w->n_tasks, sizeof(*w->tasks), names_compare);
+		char *const *at = w->n_tasks == 0 ? NULL
+						  : bsearch(&task, w->tasks, w->n_tasks,
+							    sizeof(*w->tasks), names_compare);
 
 		if (at && w->n_keys == w->n_tasks)
 			marks[v] = w->keys[at - w->tasks];
