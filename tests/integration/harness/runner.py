@@ -167,7 +167,8 @@ class Runner:
     def stop(self, how=signal.SIGTERM):
         self.process.send_signal(how)
         code = self.process.wait(60)
-        assert code == (0 if how in (signal.SIGTERM, signal.SIGINT) else -how), self.log()
+        expected = 0 if how in (signal.SIGTERM, signal.SIGINT) else -how
+        assert code == expected, f"the runner ended with {code}\n{self.log()}"
         return code
 
     def close(self):
