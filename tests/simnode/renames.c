@@ -231,11 +231,13 @@ static void on_commit(const struct transaction *x)
 				note_decided(&x->ops[i], k);
 }
 
-bool renames_decided(unsigned task, int64_t tick_ms)
+bool renames_decided(unsigned task, const struct owed_rules *in_force, int64_t tick_ms)
 {
+	int64_t decided = decided_ms[task == FORMER ? LATER : FORMER];
+
 	return renames_are(task) && !renames_were_beside() &&
-	       decided_era == ticks_era() + ticks_anew_count() &&
-	       tick_ms <= decided_ms[task == FORMER ? LATER : FORMER];
+	       decided_era == ticks_era() + ticks_anew_count() && tick_ms <= decided &&
+	       owed_is_tick(in_force, decided);
 }
 
 static void note_since(int64_t *at, bool is)

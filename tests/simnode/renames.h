@@ -6,6 +6,7 @@
 #define TESTS_SIMNODE_RENAMES_H
 
 #include "core/fleet/fleet.h"
+#include "core/time/owed.h"
 #include "site.h"
 #include "tree.h"
 
@@ -24,8 +25,11 @@ void renames_switch(struct site *s);
 bool renames_barred(const struct fleet *f, unsigned task);
 /* Whether both were led a moment ago, as who came back with the former name knew of no other. */
 bool renames_were_beside(void);
-/* Whether a tick that is no earlier was decided under the other name of the task. */
-bool renames_decided(unsigned task, int64_t tick_ms);
+/*
+ * Whether a tick of the schedule in force that is no earlier was decided under the other name of the task: one
+ * that only a former schedule has decides nothing, see schedule_decided().
+ */
+bool renames_decided(unsigned task, const struct owed_rules *in_force, int64_t tick_ms);
 /* The operation puts what the ledger has under the other name; from: where it is before. */
 bool renames_moves(const struct transaction *x, const struct op *op, path_id *ret_from);
 /* Judges what is about to be committed. */

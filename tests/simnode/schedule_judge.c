@@ -135,7 +135,7 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s, from before the number of partitions was changed", how);
 	else if (j->tick_ms <= f->decided_ms)
 		WRONG(j, "is %s, behind a later one", how);
-	else if (renames_decided(j->task, j->tick_ms))
+	else if (renames_decided(j->task, &rules, j->tick_ms))
 		WRONG(j, "is %s, and was decided under its other name", how);
 	else if (f->ended_zxid > taken_zxid[j->task] && j->leader_zxid > f->ended_zxid &&
 		 j->tick_ms <= f->ended_ms)
