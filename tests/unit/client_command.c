@@ -874,7 +874,7 @@ Test(tasks, text_and_json)
 	free(r.out);
 	free(r.err);
 	expect(run("{\"tasks\":[]}", 0, false, ARGV("tasks")), 0,
-	       "no tasks: the task-dir names none\n", "");
+	       "no tasks: the task-dir names none, or zkleader status says why not\n", "");
 }
 
 /* Names of the tasks that are shown, in their order. */
@@ -1002,7 +1002,9 @@ Test(status, names_failing_checks_and_disagreements)
 	struct outcome r = run("{\"status\":{\"healthy\":false,\"health\":{\"known\":true,\"node\":"
 			       "\"exit 3: full\\u001b\","
 			       "\"tasks\":[{\"task\":\"t\",\"says\":\"exit "
-			       "1\"}]},\"disagreements\":[{\"key\":\"wait\",\"count\":5,\"tasks\":["
+			       "1\"},{\"task\":\"u\",\"says\":\"exit 2\"},"
+			       "{\"task\":\"v\",\"says\":\"exit "
+			       "2\"}]},\"disagreements\":[{\"key\":\"wait\",\"count\":5,\"tasks\":["
 			       "\"a\",\"b\",\"c\",\"d\"],\"groups\":[[\"h1\",\"h2\"],[\"h3\"]]},"
 			       "{\"key\":\"tick\",\"count\":1,\"tasks\":[\"a\"],"
 			       "\"groups\":[[\"h1\"],[\"h3\"]]}]}}",
@@ -1012,6 +1014,7 @@ Test(status, names_failing_checks_and_disagreements)
 	cr_expect_not_null(
 		strstr(r.out, "\nHealth     this node fails its check: exit 3: full\\x1b\n"
 			      "Health     t fails its check: exit 1\n"
+			      "Health     u and 1 more fail their checks: exit 2\n"
 			      "Disagrees  wait of 5 tasks (a, b, c and 2 more): most as h1, h2, "
 			      "not h3\n"
 			      "Disagrees  tick of 1 task (a): h1 | h3\n"),
@@ -1032,7 +1035,7 @@ Test(status, ages_and_what_is_pending)
 			       0, false, ARGV("status"));
 	static const char *const lines[] = {
 		"\nWorker     9f3a, registered 10s ago\n",
-		"\nSession    0x17 connecting, timeout 10s, begun 1h ago\n",
+		"\nSession    0x17 connecting, timeout 10s, 1h old\n",
 		"\nConfirmed  not since 2026-11-21T01:59:59Z (1s ago)\n",
 		", up 2s (since 2026-11-21T01:59:58Z)\n",
 		"\nPending    root takes effect with a restart\n",
@@ -1070,7 +1073,7 @@ Test(status, as_last_known)
 				   "since 2026-11-21T01:59:00Z (1m ago)\n";
 
 	expect(run("{\"tasks\":[]," STALE "}", 0, false, ARGV("tasks")), 2,
-	       "no tasks: the task-dir names none\n", line);
+	       "no tasks: the task-dir names none, or zkleader status says why not\n", line);
 	expect(run("{\"tasks\":[]," STALE "}", 0, false, ARGV("tasks", "--json")), 2, "[]\n", line);
 	expect(run("{\"explain\":{\"reason\":\"r\",\"ranking\":[]}," STALE "}", 0, false,
 		   ARGV("explain", "t")),

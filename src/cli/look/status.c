@@ -62,8 +62,8 @@ static void print_session(const struct output *o, const json_t *status)
 	if (id)
 		output_line(o, COLOR_NONE, "Session    %s %s%s%s, timeout %s%s%s%s", id,
 			    json_text(session, "state", "-"), server ? " to " : "",
-			    server ? server : "", timeout, since ? ", begun " : "",
-			    since ? age : "", since ? " ago" : "");
+			    server ? server : "", timeout, since ? ", " : "", since ? age : "",
+			    since ? " old" : "");
 	else
 		output_line(o, COLOR_YELLOW, "Session    none (%s)",
 			    json_text(session, "state", "-"));
@@ -103,7 +103,7 @@ static void print_clock(const struct output *o, const json_t *clock)
 			    "Clock      %s%s", says, off ? " and most workers'" : "");
 }
 
-/* Prints the health checks that fail: that of the node, and those of tasks. */
+/* Prints the health checks that fail: that of the node, and those of tasks, once what many say one after the other. */
 static void print_health(const struct output *o, const json_t *health)
 {
 	const char *node = json_text(health, "node", NULL);
@@ -111,11 +111,20 @@ static void print_health(const struct output *o, const json_t *health)
 
 	if (node)
 		output_line(o, COLOR_RED, "Health     this node fails its check: %s", node);
-	for (size_t i = 0; i < json_array_size(tasks); i++) {
-		const json_t *one = json_array_get(tasks, i);
+	for (size_t i = 0, n; i < json_array_size(tasks); i += n) {
+		const char *task = json_text(json_array_get(tasks, i), "task", "-");
+		const char *says = json_text(json_array_get(tasks, i), "says", "-");
 
-		output_line(o, COLOR_YELLOW, "Health     %s fails its check: %s",
-			    json_text(one, "task", "-"), json_text(one, "says", "-"));
+		for (n = 1; i + n < json_array_size(tasks); n++)
+			if (strcmp(json_text(json_array_get(tasks, i + n), "says", "-"), says) != 0)
+				break;
+		if (n == 1)
+			output_line(o, COLOR_YELLOW, "Health     %s fails its check: %s", task,
+				    says);
+		else
+			output_line(o, COLOR_YELLOW,
+				    "Health     %s and %zu more fail their checks: %s", task, n - 1,
+				    says);
 	}
 }
 

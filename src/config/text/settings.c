@@ -172,7 +172,8 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 		problem(l, item->line, "%s: nothing to add to: write = for +=", key);
 	else if (item->kind != OUTLINE_LIST && is_array(form->keys[index].type))
 		problem(l, item->line,
-			"%s: is an array, as no shell reads it: write %s = {\"...\"}", key, key);
+			"%s: is an array, as no shell reads it: write %s = {%s\"...\"}", key, key,
+			form->keys[index].type == SETTING_ARRAY ? "\"/bin/sh\", \"-c\", " : "");
 	else if (item->n_values == 0 && is_array(form->keys[index].type))
 		problem(l, item->line, "%s: is empty: give it a value or leave the key out", key);
 	else if (item->kind == OUTLINE_LIST && !is_list(form->keys[index].type))
