@@ -144,6 +144,16 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s in a pause, by a leader of later", how);
 }
 
+/* By how much the clock of who writes is ahead of the time; 0: it is gone by now. */
+static int64_t writer_ahead_ms(const struct judged *j)
+{
+	for (unsigned i = 0; i < sim.n_hosts; i++)
+		if (sites[i].running && sites[i].node.session.id == j->x->session)
+			return host_wall_ms(machine_host(sites[i].machine)) -
+			       (EPOCH_MS + sim.now / MS);
+	return 0;
+}
+
 /*
  * None that is owed is passed over in silence, whatever else has a record, and however few of them are kept. A
  * tick that somebody triggered may be one of a schedule that came into force since: it is not looked behind.
@@ -162,9 +172,10 @@ static void judge_passed_over(const struct judged *j)
 		after_ms = known_ms[i] > after_ms ? known_ms[i] : after_ms;
 	if (schedule_decided_ms(j->task) > after_ms)
 		after_ms = schedule_decided_ms(j->task);
-	/* A pause that was lost with all data ends when a node sees that it is not there. */
-	if (ticks_era_since() > 0 && EPOCH_MS + (ticks_era_since() + LOST_US) / MS > after_ms)
-		after_ms = EPOCH_MS + (ticks_era_since() + LOST_US) / MS;
+	/* A pause that was lost with all data ends when a node sees that it is not there, by its own clock. */
+	int64_t lost_ms = EPOCH_MS + (ticks_era_since() + LOST_US) / MS + writer_ahead_ms(j);
+	if (ticks_era_since() > 0 && lost_ms > after_ms)
+		after_ms = lost_ms;
 	if (owed_next(&rules, after_ms) < j->tick_ms)
 		WRONG(j, "is run, and %lld before it is neither run nor missed",
 		      (long long)owed_next(&rules, after_ms) / 1000);
