@@ -408,7 +408,7 @@ Test(page, a_task_says_when_it_runs_and_how_before_who_ranks)
 	show(page_task(&p, &len));
 	cr_expect(has("at 02:30 every day") && has("Europe/Berlin") &&
 		  has("<code>30 2 * * *</code>"));
-	cr_expect_eq(count("2100-01-01T01:00:00+01:00"), 5);
+	cr_expect_eq(count("2100-01-01 01:00:00<"), 5);
 	cr_expect(has("after 1d2h without a good run") && has("href=\"https://wiki/x\""));
 	cr_expect(
 		has("<td class=\"num\">41s</td><td class=\"num\">3</td><td class=\"num\">2</td>") &&

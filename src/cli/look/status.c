@@ -103,7 +103,7 @@ static void print_clock(const struct output *o, const json_t *clock)
 			    "Clock      %s%s", says, off ? " and most workers'" : "");
 }
 
-/* Prints the health checks that fail: that of the node, and those of tasks, once what many say one after the other. */
+/* Prints the checks that fail, of the node and of tasks. What many say is printed once. */
 static void print_health(const struct output *o, const json_t *health)
 {
 	const char *node = json_text(health, "node", NULL);

@@ -178,7 +178,8 @@ static void print_table(const struct context *c, const struct live_page *page)
 	size_t i, n;
 
 	if (json_array_size(page->all) == 0)
-		output_line(&c->output, COLOR_NONE, "no tasks: the task-dir names none, or zkleader status says why not");
+		output_line(&c->output, COLOR_NONE,
+			    "no tasks: the task-dir names none, or zkleader status says why not");
 	else if (json_array_size(page->shown) == 0)
 		output_line(&c->output, COLOR_NONE, "no task matches");
 	if (json_array_size(page->shown) == 0)

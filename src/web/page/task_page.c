@@ -43,6 +43,8 @@ static void fact(struct html *h, const char *name)
 static void schedule(struct html *h, const json_t *explain, const json_t *next)
 {
 	const json_t *s = json_object_get(explain, "schedule"), *one;
+	char local[sizeof("2026-11-21T02:00:00")]; /* without the zone's offset */
+	char *day_end;
 	size_t i;
 
 	if (!json_is_object(s))
@@ -61,7 +63,11 @@ static void schedule(struct html *h, const json_t *explain, const json_t *next)
 		if (i >= NEXT_SHOWN)
 			break;
 		html_raw(h, "<li><span class=\"num\">");
-		html_text(h, json_text(one, "local", ""));
+		/* In the zone that is named above. */
+		snprintf(local, sizeof(local), "%s", json_text(one, "local", ""));
+		if ((day_end = strchr(local, 'T')))
+			*day_end = ' ';
+		html_text(h, local);
 		html_raw(h, "</span> <small>");
 		html_until(h, json_text(one, "tick", NULL));
 		html_raw(h, "</small></li>\n");
