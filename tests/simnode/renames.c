@@ -165,13 +165,16 @@ static void judge_claim(const struct transaction *x, const struct tree *before, 
 	/* The former name begins anew once nobody says any more that it was renamed. */
 	if (task == FORMER && !proves(x) && tree_get(before, ledger_path(LATER, "")))
 		ticks_anew(FORMER);
-	/* A worker that learned of the later name while its claim was on its way proves nothing. */
+	/*
+	 * A worker that learned of the other name while its claim was on its way proves nothing. Claims are sent at
+	 * the end of a turn, in which it may have learned of it behind the decision.
+	 */
 	bool knows = task == LATER || (by < sim.n_hosts && knows_at[by] > 0 &&
-				       knows_at[by] <= oracle_claimed_at(by, task));
+				       knows_at[by] < oracle_claimed_at(by, task));
 	if (!knows)
 		return;
 	if (task == LATER && by < sim.n_hosts && listed_at[by] > 0 &&
-	    listed_at[by] <= oracle_claimed_at(by, task))
+	    listed_at[by] < oracle_claimed_at(by, task))
 		sim_violation("task %u is claimed, and somebody lists its former name", task);
 	else if (is_led(before, other))
 		sim_violation("task %u is claimed while it is led under its %s name", task,
