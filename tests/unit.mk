@@ -8,6 +8,10 @@ LIBS_control := -lconfuse
 LIBS_daemon := $(LIBS_zkleaderd)
 LIBS_client := $(LIBS_zkleader)
 LIBS_web := $(LIBS_zkleader-web)
+LINK_runner := $(LINKS_zkleader-runner)
+LIBS_runner := $(LIBS_zkleader-runner)
+LINK_notify := $(LINKS_zkleader-notify)
+LIBS_notify := $(LIBS_zkleader-notify)
 
 # The tests themselves are not optimised: compiling them would take four times as long. With sanitizers gcc
 # warns falsely then.
