@@ -34,5 +34,6 @@ bool explore(const struct explore *x, struct explored *ret_explored);
 extern const struct explore explore_of_hostile;
 extern const struct explore explore_of_lock;
 extern const struct explore explore_of_epoch;
+extern const struct explore explore_of_rolling;
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/text/name.h"
 #include "base/text/worker.h"
+#include "core/recipes/rolling_step.h"
 #include "wire/records/record.h"
 
 #define RECORD_ROLLING_MAX  4096 /* bytes */
@@ -21,14 +22,6 @@ struct rolling_group {
 	int64_t halted_since; /* ms since the epoch; 0: not halted, and the next two are "" */
 	char halted_node[WORKER_NODE_MAX + 1];
 	char halted_why[POLICY_TEXT_MAX + 1];
-};
-
-enum rolling_state {
-	ROLLING_DRAINING, /* the node hands over what it leads, and its jobs end */
-	ROLLING_RUNNING,  /* CMD is running, or the machine is booting */
-	ROLLING_SOAKING,  /* CMD is done; the node has to be healthy for some time */
-	ROLLING_FAILED,	  /* CMD has failed; stays until --resume or --release */
-	ROLLING_STATES
 };
 
 /* ROOT/rolling/GROUP/slots/NODE: a slot that a node has taken. */

@@ -21,16 +21,6 @@
 #define ROLLING_OPS_MAX 1000 /* orders of a node at a time */
 #define ROLLING_LOOK_MS 200  /* between health checks during the soak time */
 
-enum rolling_order {
-	ROLLING_TAKE,	 /* takes a slot, or returns the one of this node */
-	ROLLING_OWN,	 /* returns the slot of this node, if any */
-	ROLLING_ADVANCE, /* changes the state of the slot, or its process */
-	ROLLING_FREE,	 /* frees slot and drain, once the node was healthy for the soak time */
-	ROLLING_STATUS,
-	ROLLING_RELEASE, /* frees another node's slot, if it has one, and ends its drains */
-	ROLLING_RESUME	 /* ends the halt, and frees the slots of nodes where CMD failed */
-};
-
 struct rolling_request {
 	enum rolling_order order;
 	char group[NAME_TASK_MAX + 1];
@@ -46,19 +36,6 @@ struct rolling_request {
 	char boot_id[NAME_ID_MAX + 1];	       /* TAKE, ADVANCE: boot id of this machine */
 	char by[POLICY_TEXT_MAX + 1];	       /* TAKE: the user */
 	char node[WORKER_NODE_MAX + 1];	       /* RELEASE: the node's name, or only its host's */
-};
-
-enum rolling_result {
-	ROLLING_DONE,
-	ROLLING_NOTHING, /* nothing to do, or no such slot any more */
-	ROLLING_HALTED,
-	ROLLING_HAS_FAILED, /* TAKE: the slot of this node, where CMD failed, halts the group */
-	ROLLING_OTHER_K,
-	ROLLING_LATE,	 /* no slot within wait_ms */
-	ROLLING_BUSY,	 /* to RUNNING: this node still leads something, or a job runs here */
-	ROLLING_CHANGED, /* another process handles the slot */
-	ROLLING_REFUSED, /* why: the reason; waiting does not help */
-	ROLLING_UNKNOWN	 /* why: the reason; the outcome is unknown, or there is no session */
 };
 
 /* The group as it was read under one version. */

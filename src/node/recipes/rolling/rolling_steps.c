@@ -5,9 +5,6 @@
 #include "node/recipes/rolling/rolling_deed.h"
 #include "node/tree/paths.h"
 
-static const char twins[] = "another machine has this node's name: see zkleader status";
-static const char bad_slot[] = "the record of the slot is not understood: see the sidecar's log";
-
 struct rolling_held *rolling_find(const struct rolling_view *v, const char *node)
 {
 	for (size_t i = 0; i < v->n_slots; i++)
@@ -159,120 +156,23 @@ static void acquire(struct rolling_op *op, const struct rolling_queued *q)
 	rolling_deed_send(&d, true);
 }
 
-/* Whether another node has a slot or waits for one. */
-static bool has_others(const struct rolling_op *op)
+/* Removes what the order has made: its place in the queue, and `slot`; NULL: not that. */
+static void give_up(struct rolling_op *op, const struct rolling_held *slot,
+		    const struct rolling_queued *q)
 {
-	const struct rolling_view *v = &op->view;
-	bool others = v->n_slots > 0;
-
-	for (size_t i = 0; i < v->n_waiting; i++)
-		others |= !rolling_is_queued(op, v->waiting[i].name);
-	return others;
-}
-
-/*
- * The first in the queue watches the group, and each other one the entry before it. So a free slot
- * wakes only one node.
- */
-static void queue_up(struct rolling_op *op)
-{
-	const struct rolling_view *v = &op->view;
-	const struct node_settings *settings = op->rolling->registry->settings;
-	bool room = v->n_slots < (size_t)op->ask.max_unavailable;
-	char path[STORE_PATH_MAX];
-	size_t place = 0;
-
-	while (place < v->n_waiting && !rolling_is_queued(op, v->waiting[place].name))
-		place++;
-	if (room && v->n_waiting == 0) {
-		acquire(op, NULL);
-	} else if (place == v->n_waiting) {
-		enqueue(op);
-	} else if (room && place == 0) {
-		acquire(op, &v->waiting[0]);
-	} else {
-		path_of_rolling(settings, op->ask.group, place == 0 ? NULL : "waiting",
-				place == 0 ? NULL : v->waiting[place - 1].name, path);
-		wait_for(op, path);
-	}
-}
-
-/* Returns the slot that this node has already. */
-static void take_own(struct rolling_op *op, const struct rolling_held *own)
-{
-	op->taken = own->known && strcmp(own->slot.id, op->id) == 0;
-	if (!own->known)
-		rolling_tell(op, ROLLING_REFUSED, bad_slot, NULL);
-	else
-		rolling_tell(op,
-			     own->slot.state == ROLLING_FAILED ? ROLLING_HAS_FAILED : ROLLING_DONE,
-			     NULL, &own->slot);
-}
-
-static void take(struct rolling_op *op, const struct rolling_held *own)
-{
-	const struct rolling_view *v = &op->view;
-	const struct member *self = registry_self(op->rolling->registry);
-
-	if (own)
-		take_own(op, own);
-	else if (!self)
-		rolling_retry(op, ROLLING_RETRY_MS);
-	else if (self->twin)
-		rolling_tell(op, ROLLING_REFUSED, twins, NULL);
-	else if (!v->exists || op->no_slots || op->no_waiting)
-		make_group(op);
-	else if (v->group.halted_since > 0)
-		rolling_tell(op, ROLLING_HALTED, NULL, NULL);
-	else if (v->group.max_unavailable != op->ask.max_unavailable && has_others(op))
-		rolling_tell(op, ROLLING_OTHER_K, NULL, NULL);
-	else
-		queue_up(op);
-}
-
-/* The requester is gone, and CMD has not begun: removes all that the order has made. */
-static void give_up(struct rolling_op *op, const struct rolling_held *own)
-{
-	const struct rolling_view *v = &op->view;
-	const struct rolling_queued *q = NULL;
 	struct rolling_deed d;
 
-	for (size_t i = 0; i < v->n_waiting; i++)
-		if (rolling_is_queued(op, v->waiting[i].name))
-			q = &v->waiting[i];
-	bool slot = own && own->known && strcmp(own->slot.id, op->id) == 0 &&
-		    own->slot.state == ROLLING_DRAINING;
-	if (!slot && !q) {
-		rolling_tell(op, ROLLING_DONE, NULL, NULL);
-		return;
-	}
 	rolling_deed_begin(&d, op, 4);
 	if (slot) {
-		rolling_deed_set_group(&d, &v->group);
-		rolling_deed_drop_slot(&d, own);
+		rolling_deed_set_group(&d, &op->view.group);
+		rolling_deed_drop_slot(&d, slot);
 	}
 	if (q)
 		leave_queue(&d, q);
-	rolling_deed_send(&d, slot);
+	rolling_deed_send(&d, slot != NULL);
 }
 
 /* --- the slot of this node ------------------------------------------------ */
-
-/* Whether CMD, or another boot, may change the slot to the requested state. */
-static bool may_become(const struct rolling_slot *s, const struct rolling_request *r)
-{
-	static const bool allowed[ROLLING_STATES][ROLLING_STATES] = {
-		[ROLLING_DRAINING] = {[ROLLING_DRAINING] = true, [ROLLING_RUNNING] = true},
-		[ROLLING_RUNNING] = {[ROLLING_RUNNING] = true,
-				     [ROLLING_SOAKING] = true,
-				     [ROLLING_FAILED] = true},
-	};
-	bool ended = s->state == ROLLING_SOAKING || s->state == ROLLING_FAILED;
-
-	return allowed[s->state][r->state] || (ended && r->state == s->state) ||
-	       (s->state == ROLLING_DRAINING && r->state == ROLLING_SOAKING &&
-		strcmp(s->boot_id, r->boot_id) != 0);
-}
 
 static bool is_done(const struct rolling_slot *s, const struct rolling_request *r)
 {
@@ -328,90 +228,115 @@ static void write_state(struct rolling_op *op, const struct rolling_held *own)
 	rolling_deed_send(&d, true);
 }
 
-static void advance(struct rolling_op *op, const struct rolling_held *own)
+static void free_slot(struct rolling_op *op, const struct rolling_held *own)
 {
-	const struct rolling_handlers *h = &op->rolling->handlers;
-	const struct rolling_request *r = &op->ask;
-	const struct rolling_slot *s = own ? &own->slot : NULL;
-	size_t leads, jobs;
-
-	if (own && !own->known)
-		rolling_tell(op, ROLLING_REFUSED, bad_slot, NULL);
-	else if (!own || strcmp(s->id, r->slot) != 0)
-		rolling_tell(op, ROLLING_NOTHING, NULL, NULL);
-	else if (is_done(s, r))
-		rolling_tell(op, ROLLING_DONE, NULL, s);
-	else if ((strcmp(s->process, r->before) != 0 && strcmp(s->process, r->process) != 0) ||
-		 !may_become(s, r))
-		rolling_tell(op, ROLLING_CHANGED, NULL, s);
-	else if (r->state == ROLLING_RUNNING && !own->drain_there)
-		drain_again(op, own);
-	else if (r->state == ROLLING_RUNNING && !h->idle(h->arg, s->drain, &leads, &jobs))
-		rolling_tell(op, ROLLING_BUSY, NULL, s);
-	else
-		write_state(op, own);
-}
-
-static void own_freed(struct rolling_op *op, const struct rolling_held *own)
-{
-	char path[STORE_PATH_MAX];
 	struct rolling_deed d;
 
-	if (own && !own->known) {
-		rolling_tell(op, ROLLING_REFUSED, bad_slot, NULL);
-	} else if (!own || strcmp(own->slot.id, op->ask.slot) != 0) {
-		rolling_tell(op, op->sent ? ROLLING_DONE : ROLLING_NOTHING, NULL, NULL);
-	} else if (own->slot.state != ROLLING_SOAKING) {
-		rolling_tell(op, ROLLING_CHANGED, NULL, &own->slot);
-	} else if (!rolling_is_soaked(op)) {
-		path_of_slot(op->rolling->registry->settings, op->ask.group, own->node, path);
-		wait_for(op, path);
-	} else {
-		rolling_deed_begin(&d, op, 3);
-		rolling_deed_set_group(&d, &op->view.group);
-		rolling_deed_drop_slot(&d, own);
-		rolling_deed_send(&d, true);
-	}
+	rolling_deed_begin(&d, op, 3);
+	rolling_deed_set_group(&d, &op->view.group);
+	rolling_deed_drop_slot(&d, own);
+	rolling_deed_send(&d, true);
 }
 
-/* Whether the slot belongs to a present machine that has this node's name, too. */
-static bool is_twins(const struct rolling_op *op, const struct rolling_held *own)
+/* --- the next step -------------------------------------------------------- */
+
+static void see_own(const struct rolling_op *op, const struct rolling_held *own,
+		    struct rolling_own *ret)
 {
 	const struct registry *r = op->rolling->registry;
-	const struct member *self = registry_self(r);
+	const struct rolling_request *ask = &op->ask;
+	const struct rolling_slot *s = &own->slot;
 
-	return own && own->known && self && self->twin &&
-	       strcmp(own->slot.machine, r->machine) != 0;
+	*ret = (struct rolling_own){.there = true, .known = own->known};
+	if (!own->known)
+		return;
+	ret->others = strcmp(s->machine, r->machine) != 0;
+	ret->taken = strcmp(s->id, op->id) == 0;
+	ret->asked = strcmp(s->id, ask->slot) == 0;
+	ret->handled =
+		strcmp(s->process, ask->before) == 0 || strcmp(s->process, ask->process) == 0;
+	ret->is_done = is_done(s, ask);
+	ret->booted = strcmp(s->boot_id, ask->boot_id) != 0;
+	ret->drained = own->drain_there;
+	ret->state = s->state;
+}
+
+static struct rolling_seen see(struct rolling_op *op, const struct rolling_held *own)
+{
+	const struct rolling_handlers *h = &op->rolling->handlers;
+	const struct member *self = registry_self(op->rolling->registry);
+	const struct rolling_view *v = &op->view;
+	struct rolling_seen seen = {.order = op->ask.order,
+				    .leaving = op->leaving,
+				    .registered = self != NULL,
+				    .twin = self && self->twin,
+				    .made = v->exists && !op->no_slots && !op->no_waiting,
+				    .halted = v->group.halted_since > 0,
+				    .other_k = v->group.max_unavailable != op->ask.max_unavailable,
+				    .slots = v->n_slots,
+				    .k = (size_t)op->ask.max_unavailable,
+				    .waiting = v->n_waiting,
+				    .to = op->ask.state,
+				    .sent = op->sent};
+	size_t leads, jobs;
+
+	while (seen.place < v->n_waiting && !rolling_is_queued(op, v->waiting[seen.place].name))
+		seen.place++;
+	if (own)
+		see_own(op, own, &seen.own);
+	seen.own.others &= seen.twin;
+	if (op->ask.order == ROLLING_ADVANCE && seen.own.known)
+		seen.idle = h->idle(h->arg, own->slot.drain, &leads, &jobs);
+	if (op->ask.order == ROLLING_FREE)
+		seen.soaked = rolling_is_soaked(op);
+	return seen;
 }
 
 void rolling_decide(struct rolling_op *op)
 {
+	const struct node_settings *settings = op->rolling->registry->settings;
 	const struct rolling_held *own = rolling_find(&op->view, op->rolling->registry->node);
-	bool acts = op->ask.order == ROLLING_TAKE || op->ask.order == ROLLING_OWN ||
-		    op->ask.order == ROLLING_ADVANCE || op->ask.order == ROLLING_FREE;
+	const struct rolling_queued *waiting = op->view.waiting;
+	char path[STORE_PATH_MAX];
 
-	if (acts && !op->leaving && is_twins(op, own)) {
-		rolling_tell(op, ROLLING_REFUSED, twins, NULL);
+	if (op->ask.order == ROLLING_RELEASE) {
+		rolling_release(op);
 		return;
 	}
-	switch (op->ask.order) {
-	case ROLLING_TAKE:
-		if (op->leaving)
-			give_up(op, own);
-		else
-			take(op, own);
+	if (op->ask.order == ROLLING_RESUME) {
+		rolling_resume(op);
 		return;
-	case ROLLING_OWN:
-		if (own && !own->known)
-			rolling_tell(op, ROLLING_REFUSED, bad_slot, NULL);
-		else
-			rolling_tell(op, own ? ROLLING_DONE : ROLLING_NOTHING, NULL,
-				     own ? &own->slot : NULL);
+	}
+	struct rolling_seen seen = see(op, own);
+	struct rolling_step step = rolling_step(&seen);
+	const struct rolling_queued *q = seen.place < seen.waiting ? &waiting[seen.place] : NULL;
+
+	switch (step.act) {
+	case ROLLING_TELL:
+		op->taken = op->ask.order == ROLLING_TAKE && step.shows && seen.own.taken;
+		rolling_tell(op, step.result, step.why, step.shows ? &own->slot : NULL);
 		return;
-	case ROLLING_ADVANCE: advance(op, own); return;
-	case ROLLING_FREE: own_freed(op, own); return;
-	case ROLLING_STATUS: rolling_tell(op, ROLLING_DONE, NULL, NULL); return;
-	case ROLLING_RELEASE: rolling_release(op); return;
-	case ROLLING_RESUME: rolling_resume(op); return;
+	case ROLLING_AGAIN: rolling_retry(op, ROLLING_RETRY_MS); return;
+	case ROLLING_MAKE: make_group(op); return;
+	case ROLLING_ENQUEUE: enqueue(op); return;
+	case ROLLING_ACQUIRE: acquire(op, q); return;
+	case ROLLING_WAIT_GROUP:
+		path_of_rolling(settings, op->ask.group, NULL, NULL, path);
+		wait_for(op, path);
+		return;
+	case ROLLING_WAIT_BEFORE:
+		path_of_rolling(settings, op->ask.group, "waiting", waiting[seen.place - 1].name,
+				path);
+		wait_for(op, path);
+		return;
+	case ROLLING_WAIT_SLOT:
+		path_of_slot(settings, op->ask.group, own->node, path);
+		wait_for(op, path);
+		return;
+	case ROLLING_GIVE_UP: give_up(op, step.drops ? own : NULL, q); return;
+	case ROLLING_DRAIN: drain_again(op, own); return;
+	case ROLLING_WRITE: write_state(op, own); return;
+	case ROLLING_FREE_IT: free_slot(op, own); return;
+	case ROLLING_ACTS: return;
 	}
 }
