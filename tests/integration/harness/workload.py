@@ -188,10 +188,14 @@ class Submits(Use):
             self.step()
             return not self.running and not self.again
         wait_until(known, self.REPEATED + REST, "all submits are told whether they were committed")
-        try:
-            wait_until(lambda: not self.open(), REST, "all jobs have ended")
-        except AssertionError as e:
-            raise AssertionError(f"{e}: {self.open()}") from e
+        # However long the line is: one that does not get shorter is stuck.
+        left = self.open()
+        while left:
+            try:
+                wait_until(lambda: len(self.open()) < len(left), REST, "one more job has ended")
+            except AssertionError as e:
+                raise AssertionError(f"{e}: {self.open()}") from e
+            left = self.open()
 
     def open(self):
         """The records of those that have not ended."""
