@@ -579,9 +579,9 @@ class Client:
                     failed = Error({"disconnected": 2, "paused": 4, "drained": 4}.get(found.state, 1), found.why)
                 except Error as e:
                     failed = e
-                if is_final(failed) and not found or now() >= end:
+                if now() >= end or found is None and is_final(failed):
                     raise failed
-                if found and found.lease:
+                if found is not None and found.lease > 0:
                     await self.sleep(BACKOFF_MIN)  # its lease is as good as over, or about to be longer
                     continue
                 watch = watch or Watching(self, [task], mine=True)

@@ -57,6 +57,7 @@ def leading(r):
     except zkleader.Error as e:
         if e.code == 3:
             raise
+        print(e, file=sys.stderr)
         say(r, event={"entered": False})
 
 
