@@ -1,75 +1,21 @@
 """The programs that the documentation shows work as they stand there."""
 import contextlib
-import importlib.util
 import os
 import pathlib
 import re
 import sqlite3
 import subprocess
-import sys
 import time
 
 import pytest
 
 from harness.jobs import next_tick
 from harness.process import spawn
-from harness.sidecar import task_text
 from harness.waiting import wait_until
 
 HERE = pathlib.Path(__file__).resolve()
 DOCS = HERE.parents[2] / "docs"
 TASK = "nightly-report"
-
-
-def ask(*args):
-    process = spawn([sys.executable, DOCS / "examples" / "ask.py", *args], stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, text=True)
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
-
-
-def test_the_python_example_works_with_the_token_while_this_node_leads(fleet, zk):
-    leader = fleet.sidecar("leader", version="2", tasks=[TASK], session_timeout="10s")
-    follower = fleet.sidecar("follower", version="1", tasks=[TASK])
-    token = zk.wait_for_leader(TASK, leader)
-    wait_until(lambda: leader.leads(TASK), what="it leads")
-    code, out, err = ask("--socket", leader.socket, "--steps", "4", TASK)
-    assert (code, err) == (0, "")
-    assert re.findall(r"step (\d) of 4 with token (\d+), \d\.\d s left", out) == \
-        [(str(i), str(token)) for i in (1, 2, 3, 4)]
-    code, out, err = ask("--socket", follower.socket, TASK)
-    assert (code, out) == (1, "") and "led by" in err
-
-
-def test_the_python_example_tells_misuse_and_no_sidecar(fleet, zk, folder):
-    only = fleet.sidecar("only", tasks=[TASK])
-    code, out, err = ask("--socket", only.socket, "unknown")
-    assert (code, out) == (3, "") and "unknown" in err
-    code, out, err = ask("--socket", folder / "none", TASK)
-    assert (code, out) == (2, "") and "cannot tell" in err
-
-
-def load_ask():
-    spec = importlib.util.spec_from_file_location("ask", DOCS / "examples" / "ask.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_connection_of_the_python_example_goes_on_after_a_subscription(fleet, zk):
-    only = fleet.sidecar("only", tasks=[TASK])
-    token = zk.wait_for_leader(TASK, only)
-    zkleader = load_ask().Zkleader(str(only.socket))
-    zkleader.call("subscribe", TASK)
-    wait_until(lambda: zkleader.call("check", TASK)["leader"], what="it leads")
-    only.write_tasks(task_text(TASK, min_version="9"))
-
-    def told():
-        method, [params] = zkleader.notification()
-        return method == "leadership" and params["task"] == TASK and not params["leader"]
-    wait_until(told, what="it is told that it leads no more")
-    assert zkleader.call("check", TASK)["leader"] is False and token > 0
-    zkleader.close()
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (DOCS / "examples").glob("*.py")))

@@ -8,8 +8,10 @@
 
 A client is for as long as one likes, and for all threads. `zkleader.aio` has the same for asyncio.
 """
-from ._core import Answer, Change, Error, Job, Lease, Lost, Path, Ran, Run, now
+from ._base import Error, Lost, Path, now
+from ._core import Lease, Run
 from ._sync import Client, Leading, Watch
+from ._told import Answer, Change, Job, Ran
 
 __all__ = ["Answer", "Change", "Client", "Error", "Job", "Lease", "Leading", "Lost", "Ran", "Run", "Watch", "connect", "now"]
 __version__ = "0.2.0"

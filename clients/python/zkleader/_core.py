@@ -5,386 +5,22 @@ whose functions block and never suspend, so that a coroutine runs through to its
 """
 import datetime
 import inspect
-import itertools
 import os
-import random
-import sys
 import time
 import uuid
-from dataclasses import dataclass, field
-from typing import Any, Awaitable, Callable, Deque, Dict, Generator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Awaitable, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
-from . import _msgpack
+from ._base import (BACKOFF_MIN, NEVER, Error, Gone, Length, Lost, NoAnswer, Nonsense, Notification, Path, Session, Unsent, backoff,
+                    is_final, lease_seconds, may, ms, now, tick_ms, want)
+from ._told import Answer, Change, Job, Ran, answer, job, who
 
 DEFAULT_SOCKET = "/run/zkleader/zkleader.sock"
 IN_FLIGHT_MAX = 900  # requests that may wait in the sidecar: it ends a connection with more than 1,000
-FRAME_MAX = 64 << 20  # bytes
-RECEIVE = 65536  # bytes at a time
-BACKOFF_MIN, BACKOFF_MAX = 0.05, 1.0  # seconds between tries to connect
 LOOK_AGAIN = 5.0  # seconds: how often one who waits to lead asks, beside being told; and between pings
 LEASE_GUARD = 0.1  # seconds of a lease that are never counted on
-NEVER = float("inf")
-ENDED = ("ok", "dead", "lost", "cancelled")  # states of a job, for ever
 
 T = TypeVar("T")
-Path = Union[None, str, "os.PathLike[str]"]
-Length = Union[None, str, int, float, datetime.timedelta]
 
-
-# --- errors -------------------------------------------------------------------------------------
-
-class Error(Exception):
-    """What the sidecar refuses, or could not be asked.
-
-    `code` is as an exit code of zkleader-check: 1 another node leads, or the lease was lost; 2 cannot tell: no
-    sidecar, no answer in time, no confirmed session; 3 misuse; 4 nobody may. `job` is the id of the job that a
-    failed `submit` was about: with it the same may be submitted again.
-    """
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.job: Optional[str] = None
-
-
-class Lost(Error):
-    """The lease is over, or about to be: another node may lead from then on."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(1, message)
-
-
-class Gone(Error):
-    """The connection ended before the answer came: what was asked may have been done or not."""
-
-    def __init__(self, message: str = "the sidecar has closed the connection") -> None:
-        super().__init__(2, message)
-
-
-class Unsent(Gone):
-    """The connection had ended before the request was sent."""
-
-
-class Nonsense(Gone):
-    """The sidecar says what makes no sense."""
-
-
-class NoAnswer(Error):
-    """None came in time."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(2, f"no answer from the sidecar within {seconds:.3g} s")
-
-
-class Closed(Error):
-    """The client was closed."""
-
-    def __init__(self) -> None:
-        super().__init__(2, "the client is closed")
-
-
-def is_final(error: Error) -> bool:
-    """Whether to ask again would be of no use."""
-    return error.code != 2 or isinstance(error, Closed)
-
-
-# --- time ---------------------------------------------------------------------------------------
-
-if sys.platform == "linux":
-    def now() -> float:
-        """Seconds by a clock that goes on while the machine is suspended, as a lease does."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-    def lease_seconds(ms: int) -> float:
-        return ms / 1000
-else:
-    def now() -> float:
-        """Seconds by a clock that may stand still while the machine is suspended."""
-        return time.monotonic()
-
-    def lease_seconds(ms: int) -> float:
-        """Half of the lease, and no more than 5 s, as this clock does not count suspend."""
-        return min(ms / 2000, 5.0)
-
-
-def ms(seconds: float) -> int:
-    return max(int(seconds * 1000 + 0.5), 0)
-
-
-def tick_ms(tick: Length) -> Optional[int]:
-    """The length of a tick: "500ms", "10s", "5m", "2h", "1d", "none", seconds or a timedelta. None: the task's."""
-    if tick is None:
-        return None
-    if tick == "none":
-        return 0
-    if isinstance(tick, datetime.timedelta):
-        return ms(tick.total_seconds())
-    if isinstance(tick, str):
-        digits = tick.rstrip("msdh")
-        unit = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000, "d": 86400000}.get(tick[len(digits):])
-        if not digits.isdigit() or not unit:
-            raise Error(3, f"{tick!r} is not a length such as 60s or 5m")
-        return int(digits) * unit
-    return ms(tick)
-
-
-def backoff() -> Generator[float, None, None]:
-    """Seconds to wait before each further try."""
-    pause = BACKOFF_MIN
-    while True:
-        yield pause * random.uniform(0.8, 1.2)
-        pause = min(2 * pause, BACKOFF_MAX)
-
-
-# --- the connection's bytes ---------------------------------------------------------------------
-
-class Response(NamedTuple):
-    msgid: int
-    error: Optional[Error]
-    result: Any
-
-
-class Notification(NamedTuple):
-    method: str
-    param: Dict[str, Any]
-
-
-class Session:
-    """Turns requests into bytes, and bytes into messages."""
-
-    def __init__(self) -> None:
-        self._msgids = itertools.cycle(range(1, 1 << 32))
-        self._buffer = b""
-        self._look_at = 0  # how many bytes there should be before it is looked again whether a message is whole
-
-    def request(self, method: str, params: Sequence[Any]) -> Tuple[int, bytes]:
-        msgid = next(self._msgids)
-        return msgid, _msgpack.pack([0, msgid, method, params])
-
-    def feed(self, data: bytes) -> List[Union[Response, Notification]]:
-        """The messages that are whole by now. Nonsense where the sidecar makes none."""
-        buffer = self._buffer + data if self._buffer else data
-        found: List[Union[Response, Notification]] = []
-        at = 0
-        if len(buffer) >= self._look_at or len(data) < RECEIVE:
-            try:
-                while at < len(buffer):
-                    message, at = _msgpack.unpack(buffer, at)
-                    found.append(_message(message))
-                self._look_at = 0
-            except _msgpack.Incomplete:
-                # A long one comes in many pieces: not each of them is worth a look.
-                self._look_at = (len(buffer) - at) * 5 // 4
-            except ValueError as e:
-                raise Nonsense(f"the sidecar's answer makes no sense: {e}") from None
-        self._buffer = buffer[at:]
-        if len(self._buffer) > FRAME_MAX:
-            raise Nonsense("the sidecar's answer is too long")
-        return found
-
-
-def _message(message: Any) -> Union[Response, Notification]:
-    if isinstance(message, list) and message[:1] == [1] and len(message) == 4 and type(message[1]) is int:
-        _, msgid, error, result = message
-        if error is None:
-            return Response(msgid, None, result)
-        code, text = want(error, "code", int), want(error, "message", str)
-        if msgid == 0:
-            raise Nonsense(text)
-        return Response(msgid, Error(code, text), None)
-    if isinstance(message, list) and message[:1] == [2] and len(message) == 3 and isinstance(message[1], str):
-        params = message[2]
-        param = params[0] if isinstance(params, list) and params and isinstance(params[0], dict) else {}
-        return Notification(message[1], param)
-    raise Nonsense("the sidecar's answer makes no sense")
-
-
-def want(value: Any, key: str, kind: "type[T]") -> T:
-    """The value of a key that has to be there."""
-    found = value.get(key) if isinstance(value, dict) else None
-    if type(found) is not kind:
-        raise Nonsense(f"the sidecar's answer makes no sense: {key} is {found!r}")
-    return found
-
-
-def may(value: Any, key: str, kind: "type[T]") -> Optional[T]:
-    """The value of a key that may be missing or nil."""
-    return None if value.get(key) is None else want(value, key, kind)
-
-
-# --- what clients are told ----------------------------------------------------------------------
-
-@dataclass(frozen=True)
-class Answer:
-    """Whether this node leads a task. As a bool it is `leads`."""
-
-    task: str
-    state: str  #: "leading", "following", "contending", "paused", "drained", "disconnected"; others may come
-    token: int  #: the fencing token, bigger with each new leader; 0: nobody is known to lead
-    leader: Optional[str]  #: what the node that leads is called; None: not known
-    version: Optional[str]  #: of the leader
-    why: str  #: a sentence for people
-    until: float  #: by `zkleader.now()`: until when this node leads; 0.0: it does not
-    lease: float = field(repr=False)  #: seconds from when it was asked
-
-    @property
-    def left(self) -> float:
-        """Seconds for which this node leads from now on, whatever happens."""
-        return max(self.until - now(), 0.0)
-
-    @property
-    def leads(self) -> bool:
-        """Whether this node leads now: looked up in the lease, each time anew; nothing is asked."""
-        return now() < self.until
-
-    def __bool__(self) -> bool:
-        return self.leads
-
-
-@dataclass(frozen=True)
-class Change:
-    """The state of a task, as it became. News, and no permission: only `leads()` tells whether one may act."""
-
-    task: str
-    state: str
-    leads: bool  #: this node has the role
-    token: int  #: 0: nobody is known to lead
-    leader: Optional[str]
-    version: Optional[str]
-    reason: Optional[str]  #: why the one before leads no longer, for people
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job of a queue."""
-
-    id: str
-    queue: str
-    state: str  #: "queued", "assigned", "running"; for ever "ok", "dead", "lost", "cancelled"
-    attempt: int
-    node: Optional[str]
-    exit_status: Optional[int]
-    output: Optional[str]  #: the last 2,048 bytes that it wrote, if one may see them
-    more: Dict[str, Any] = field(repr=False)  #: all that the sidecar says of it
-
-    @property
-    def ended(self) -> bool:
-        return self.state in ENDED
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What came of a `run`. As a bool: whether the function ran here."""
-
-    ran: bool
-    reason: str  #: "ok"; where it did not run here "taken", "waited" or "nobody"
-    why: str = ""  #: for people
-    tick: Optional[str] = None
-    value: Any = None  #: what the function returned
-    recorded: bool = False  #: its end is in the ledger
-
-    def __bool__(self) -> bool:
-        return self.ran
-
-
-class Lease:
-    """That this node leads a task. Look with `check()` before each step that must not happen on two nodes."""
-
-    def __init__(self, task: str, token: int, until: float, length: float) -> None:
-        self.task = task
-        #: The fencing token: hand it to whatever can compare it and refuse a smaller one.
-        self.token = token
-        #: Until when it is good, by `zkleader.now()`; it moves on as the lease is renewed.
-        self.until = until
-        self._length = length
-        self._why: Optional[str] = None
-        self._told: Optional[Callable[["Lease"], object]] = None
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left, 0.0 once it is lost."""
-        return max(self.until - now(), 0.0) if self._why is None else 0.0
-
-    @property
-    def lost(self) -> bool:
-        """Whether it is over, or about to be. Once true it stays so."""
-        if self._why is None and now() >= self.until:
-            self._why = "it was not renewed in time"
-        return self._why is not None
-
-    def check(self) -> None:
-        """Raises Lost if another node may lead by now, or soon. Asks nobody."""
-        if self.lost:
-            raise Lost(f"{self.task} is not led here any more: {self._why}")
-
-    def _margin(self) -> float:
-        """How much of it is left when it is given up."""
-        return max(self._length / 5, LEASE_GUARD)
-
-    def _spare(self) -> float:
-        """Seconds until it has to be given up."""
-        return self.until - self._margin() - now()
-
-    def _due(self) -> float:
-        """Seconds until it is to be renewed: a third of it is over then."""
-        return max(min(self.until - self._length * 2 / 3 - now(), self._spare()), 0.0)
-
-    def _extend(self, until: float, length: float) -> None:
-        self.until, self._length = until, length
-
-    def _lose(self, why: str) -> None:
-        if self._why is None:
-            self._why = why
-        if self._told:
-            self._told(self)
-
-    async def _renew(self, client: "Client", timeout: float) -> None:
-        params = [self.task, 0]
-        found = (await client.ask("check", params, timeout, params)).read(lambda reply: answer(self.task, reply))
-        if found and found.token == self.token:
-            self._extend(found.until, found.lease)
-        else:
-            self._lose(found.why or "another node leads")
-
-
-class Run(Lease):
-    """A tick that is claimed for the caller, while it runs."""
-
-    #: The tick, such as "2026-11-20T02:00:00Z"; None: without one.
-    tick: Optional[str] = None
-    #: 1, 2, ...
-    attempt: int = 1
-    #: Of a task with partitions: which one this is, else None.
-    partition: Optional[int] = None
-    _number: int
-    _link: "Link"
-    _id: str
-
-    async def _renew(self, client: "Client", timeout: float) -> None:
-        try:
-            reply = await client.ask("renew", [self._number], timeout, link=self._link)
-        except Gone:
-            if not await self._attach(client, timeout):
-                return
-            reply = await client.ask("renew", [self._number], timeout, link=self._link)
-        leads, lease_ms = reply.read(lambda reply: (want(reply.result, "leads", bool), want(reply.result, "lease_ms", int)))
-        if leads:
-            self._extend(reply.sent + lease_seconds(lease_ms), lease_seconds(lease_ms))
-        else:
-            self._lose("another node may lead")
-
-    async def _attach(self, client: "Client", timeout: float) -> bool:
-        """Goes on over a new connection, after the sidecar was started anew. False: the run is over."""
-        reply = await client.ask("attach", [self.task, self._id], timeout)
-        if not reply.read(lambda reply: want(reply.result, "attached", bool)):
-            self._lose("the sidecar was started anew, and does not lead as before")
-            return False
-        self._number, self._link = reply.read(lambda reply: want(reply.result, "run", int)), reply.link
-        return True
-
-
-# --- what a connection has to do ------------------------------------------------------------------
 
 class Link:
     """A connection."""
@@ -508,7 +144,124 @@ class Watching:
             self._link.end(Gone())
 
 
-# --- the client -------------------------------------------------------------------------------------
+class Lease:
+    """That this node leads a task. Look with `check()` before each step that must not happen on two nodes."""
+
+    def __init__(self, task: str, token: int, until: float, length: float) -> None:
+        self.task = task
+        #: The fencing token: hand it to whatever can compare it and refuse a smaller one.
+        self.token = token
+        #: Until when it is good, by `zkleader.now()`; it moves on as the lease is renewed.
+        self.until = until
+        self._length = length
+        self._why: Optional[str] = None
+        self._told: Optional[Callable[["Lease"], object]] = None
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, 0.0 once it is lost."""
+        return max(self.until - now(), 0.0) if self._why is None else 0.0
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is over, or about to be. Once true it stays so."""
+        if self._why is None and now() >= self.until:
+            self._why = "it was not renewed in time"
+        return self._why is not None
+
+    def check(self) -> None:
+        """Raises Lost if another node may lead by now, or soon. Asks nobody."""
+        if self.lost:
+            raise Lost(f"{self.task} is not led here any more: {self._why}")
+
+    def _margin(self) -> float:
+        """How much of it is left when it is given up."""
+        return max(self._length / 5, LEASE_GUARD)
+
+    def _spare(self) -> float:
+        """Seconds until it has to be given up."""
+        return self.until - self._margin() - now()
+
+    def _due(self) -> float:
+        """Seconds until it is to be renewed: a third of it is over then."""
+        return max(min(self.until - self._length * 2 / 3 - now(), self._spare()), 0.0)
+
+    def _extend(self, until: float, length: float) -> None:
+        self.until, self._length = until, length
+
+    def _lose(self, why: str) -> None:
+        if self._why is None:
+            self._why = why
+        if self._told:
+            self._told(self)
+
+    async def _renew(self, client: "Client", timeout: float) -> None:
+        params = [self.task, 0]
+        found = (await client.ask("check", params, timeout, params)).read(lambda r: answer(self.task, r.result, r.sent))
+        if found and found.token == self.token:
+            self._extend(found.until, found.lease)
+        else:
+            self._lose(found.why or "another node leads")
+
+
+class Run(Lease):
+    """A tick that is claimed for the caller, while it runs."""
+
+    #: The tick, such as "2026-11-20T02:00:00Z"; None: without one.
+    tick: Optional[str] = None
+    #: 1, 2, ...
+    attempt: int = 1
+    #: Of a task with partitions: which one this is, else None.
+    partition: Optional[int] = None
+    _number: int
+    _link: "Link"
+    _id: str
+
+    async def _renew(self, client: "Client", timeout: float) -> None:
+        try:
+            reply = await client.ask("renew", [self._number], timeout, link=self._link)
+        except Gone:
+            if not await self._attach(client, timeout):
+                return
+            reply = await client.ask("renew", [self._number], timeout, link=self._link)
+        leads, lease_ms = reply.read(lambda r: (want(r.result, "leads", bool), want(r.result, "lease_ms", int)))
+        if leads:
+            self._extend(reply.sent + lease_seconds(lease_ms), lease_seconds(lease_ms))
+        else:
+            self._lose("another node may lead")
+
+    async def _attach(self, client: "Client", timeout: float) -> bool:
+        """Goes on over a new connection, after the sidecar was started anew. False: the run is over."""
+        reply = await client.ask("attach", [self.task, self._id], timeout)
+        if not reply.read(lambda r: want(r.result, "attached", bool)):
+            self._lose("the sidecar was started anew, and does not lead as before")
+            return False
+        self._number, self._link = reply.read(lambda r: want(r.result, "run", int)), reply.link
+        return True
+
+
+def claimed(task: str, reply: Reply, id_: str) -> Union[Run, Ran]:
+    said = reply.result
+    outcome, tick = want(said, "outcome", str), may(said, "tick", str)
+    if outcome != "yours":
+        return Ran(False, outcome, may(said, "why", str) or "", tick)
+    length, partition = lease_seconds(want(said, "lease_ms", int)), may(said, "partition", int)
+    run = Run(task if partition is None else f"{task}:{partition}", want(said, "token", int), reply.sent + length, length)
+    run.tick, run.attempt, run.partition = tick, want(said, "attempt", int), partition
+    run._number, run._link, run._id = want(said, "run", int), reply.link, id_
+    return run
+
+
+def call(fn: Callable[..., Any], run: Run) -> Any:
+    """Calls fn with the run, or without it where it takes none."""
+    try:
+        inspect.signature(fn).bind(run)
+    except TypeError:
+        return fn()
+    except ValueError:  # one in C, which does not say
+        pass
+    return fn(run)
+
 
 class Client:
     """A connection to the sidecar of this machine."""
@@ -563,7 +316,7 @@ class Client:
     async def leads(self, task: str, wait: float = 1.0) -> Answer:
         """Whether this node leads the task."""
         params = [task, ms(wait)]
-        return (await self.ask("check", params, wait + self.timeout, params)).read(lambda reply: answer(task, reply))
+        return (await self.ask("check", params, wait + self.timeout, params)).read(lambda r: answer(task, r.result, r.sent))
 
     async def enter(self, task: str, wait: Optional[float]) -> Lease:
         """Waits until this node leads."""
@@ -639,7 +392,7 @@ class Client:
         if wait is not None:
             options["wait_ms"] = ms(wait)
         reply = await self.ask("claim", [task, options], None, [task, {**options, "again": True}])
-        run = reply.read(lambda reply: claimed(task, reply, id_))
+        run = reply.read(lambda r: claimed(task, r, id_))
         if isinstance(run, Run) and run._due() <= 0:  # it has waited, and its lease counts from before that
             await run._renew(self, self.timeout)
         return run
@@ -668,7 +421,7 @@ class Client:
 
     async def job_id(self, queue: str) -> str:
         """An id for a job to submit, to be kept before it is."""
-        return (await self.ask("job_id", [queue], self.timeout, [queue])).read(lambda reply: want(reply.result, "id", str))
+        return (await self.ask("job_id", [queue], self.timeout, [queue])).read(lambda r: want(r.result, "id", str))
 
     async def submit(self, queue: str, payload: Union[bytes, str] = b"", *, id: Optional[str] = None,
                      delay: Optional[float] = None, at: Union[None, str, datetime.datetime] = None,
@@ -681,7 +434,7 @@ class Client:
                    "in_ms": ms(delay) if delay else None, "while": "open" if while_open else None, "callback": callback}
         params = [queue, {k: v for k, v in options.items() if v is not None}]
         try:
-            return (await self.ask("submit", params, self.timeout, params)).read(lambda reply: want(reply.result, "id", str))
+            return (await self.ask("submit", params, self.timeout, params)).read(lambda r: want(r.result, "id", str))
         except Error as e:
             e.job = id
             raise
@@ -689,7 +442,7 @@ class Client:
     async def job(self, id: str, wait: float = 0.0) -> Job:
         """The job as it is; with `wait` once it has ended, or that many seconds are over."""
         params: List[Any] = [id, {"wait_ms": ms(wait)}] if wait > 0 else [id]
-        return (await self.ask("job", params, wait + self.timeout, params)).read(job)
+        return (await self.ask("job", params, wait + self.timeout, params)).read(lambda r: job(r.result))
 
     async def wait(self, id: str) -> Job:
         """The job, once it has ended, however long that takes."""
@@ -706,51 +459,4 @@ class Client:
 
     async def cancel(self, id: str) -> bool:
         """Cancels a job; False if it had ended already."""
-        return (await self.ask("cancel", [id], self.timeout)).read(lambda reply: want(reply.result, "done", bool))
-
-
-# --- what the sidecar says ----------------------------------------------------------------------------
-
-def answer(task: str, reply: Reply) -> Answer:
-    said = reply.result
-    lease = lease_seconds(want(said, "lease_ms", int)) if want(said, "leader", bool) else 0.0
-    leader, version = who(may(said, "led_by", dict))
-    return Answer(task, want(said, "state", str), want(said, "token", int), leader, version, may(said, "why", str) or "",
-                  reply.sent + lease if lease > 0 else 0.0, lease)
-
-
-def who(leader: Optional[Dict[str, Any]]) -> Tuple[Optional[str], Optional[str]]:
-    """What a leader is called, and its version."""
-    if leader is None:
-        return None, None
-    return (may(leader, "node", str) or may(leader, "hostname", str) or may(leader, "id", str) or None,
-            may(leader, "version", str) or None)
-
-
-def claimed(task: str, reply: Reply, id_: str) -> Union[Run, Ran]:
-    said = reply.result
-    outcome, tick = want(said, "outcome", str), may(said, "tick", str)
-    if outcome != "yours":
-        return Ran(False, outcome, may(said, "why", str) or "", tick)
-    length, partition = lease_seconds(want(said, "lease_ms", int)), may(said, "partition", int)
-    run = Run(task if partition is None else f"{task}:{partition}", want(said, "token", int), reply.sent + length, length)
-    run.tick, run.attempt, run.partition = tick, want(said, "attempt", int), partition
-    run._number, run._link, run._id = want(said, "run", int), reply.link, id_
-    return run
-
-
-def job(reply: Reply) -> Job:
-    said = reply.result
-    return Job(want(said, "id", str), want(said, "queue", str), want(said, "state", str), want(said, "attempt", int),
-               may(said, "node", str), may(said, "exit_status", int), may(said, "output", str), said)
-
-
-def call(fn: Callable[..., Any], run: Run) -> Any:
-    """Calls fn with the run, or without it where it takes none."""
-    try:
-        inspect.signature(fn).bind(run)
-    except TypeError:
-        return fn()
-    except ValueError:  # one in C, which does not say
-        pass
-    return fn(run)
+        return (await self.ask("cancel", [id], self.timeout)).read(lambda r: want(r.result, "done", bool))

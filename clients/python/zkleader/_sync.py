@@ -11,7 +11,9 @@ import threading
 from typing import Any, Callable, Coroutine, Dict, Iterator, Optional, Sequence, TypeVar, Union
 
 from . import _core
-from ._core import NEVER, Answer, Change, Closed, Error, Gone, Job, Lease, Length, NoAnswer, Notification, Path, Ran, Run, Unsent, now
+from ._base import NEVER, RECEIVE, Closed, Error, Gone, Length, NoAnswer, Notification, Path, Unsent, now
+from ._core import Lease, Run
+from ._told import Answer, Change, Job, Ran
 
 T = TypeVar("T")
 
@@ -162,7 +164,7 @@ class _Link(_core.Link):
         try:
             if not self.readable.poll(None if deadline == NEVER else max(deadline - now(), 0.0) * 1000):
                 return False
-            data = self.sock.recv(_core.RECEIVE)
+            data = self.sock.recv(RECEIVE)
             if not data:
                 raise Gone()
             for message in self.session.feed(data):

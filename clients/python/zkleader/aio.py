@@ -13,8 +13,9 @@ import inspect
 from typing import Any, Callable, Dict, Generator, Optional, Sequence
 
 from . import _core
-from ._core import (NEVER, Answer, Change, Closed, Error, Gone, Job, Lease, Lost, NoAnswer, Notification, Path, Ran, Run, Unsent,
-                    Watching, now)
+from ._base import NEVER, Closed, Error, Gone, Lost, NoAnswer, Notification, Path, Unsent, now
+from ._core import Lease, Run, Watching
+from ._told import Answer, Change, Job, Ran
 
 __all__ = ["Answer", "Change", "Client", "Error", "Job", "Lease", "Leading", "Lost", "Ran", "Run", "Watch", "connect", "now"]
 
