@@ -10,8 +10,8 @@ import time
 import uuid
 from typing import Any, Awaitable, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
-from ._base import (BACKOFF_MIN, NEVER, Error, Gone, Length, Lost, NoAnswer, Nonsense, Notification, Path, Session, Unsent, backoff,
-                    is_final, lease_seconds, may, ms, now, tick_ms, want)
+from ._base import (BACKOFF_MIN, NEVER, Error, Gone, Length, Lost, NoAnswer, Nonsense, Notification, Path, Session, Unsent,
+                    backoff, is_final, lease_seconds, may, ms, now, tick_ms, want)
 from ._told import Answer, Change, Job, Ran, answer, job, who
 
 DEFAULT_SOCKET = "/run/zkleader/zkleader.sock"

@@ -380,7 +380,8 @@ class Client:
         has it as `job`. `delay`: seconds; `at`: a datetime, or RFC 3339; `key`: one job of it at a time, and the
         id is that one's if it is there; `while_open`: only until that has ended; `callback`: a URL.
         """
-        return _do(self._core.submit(queue, payload, id=id, delay=delay, at=at, key=key, while_open=while_open, callback=callback))
+        return _do(self._core.submit(queue, payload, id=id, delay=delay, at=at, key=key, while_open=while_open,
+                                     callback=callback))
 
     def job(self, id: str, wait: float = 0.0) -> Job:
         """The job as it is; with `wait` once it has ended, or that many seconds are over."""
