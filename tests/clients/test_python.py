@@ -1,4 +1,5 @@
 """The Python client by itself: its codec, its checkers, its wheel, its examples, each Python that is there."""
+import asyncio
 import os
 import pathlib
 import random
@@ -22,7 +23,7 @@ HOME = ROOT / "clients/python"
 TASK = "nightly-report"
 sys.path.insert(0, str(HOME))
 
-import zkleader  # noqa: E402  # found by what is above
+import zkleader.aio  # noqa: E402  # found by what is above
 from zkleader import _base, _msgpack  # noqa: E402
 
 ENV = {**os.environ, "PYTHONPATH": str(HOME), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -198,6 +199,24 @@ def test_after_a_fork_each_has_a_connection_of_its_own(fleet, zk):
     with pytest.raises(zkleader.Error) as closed:
         client.leads(TASK)
     assert closed.value.code == 2
+
+
+def test_a_claim_that_is_given_up_while_it_waits_claims_nothing(fleet, zk):
+    a = fleet.sidecar("a", version="1", tasks=[task_text(TASK, tick="24h", wait="50s")], session_timeout="10s")
+    b = fleet.sidecar("b", version="2", tasks=[task_text(TASK, tick="24h", wait="50s")], session_timeout="10s")
+    zk.wait_for_leader(TASK, b)
+
+    async def give_up():
+        async with zkleader.aio.connect(a.socket) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.run(TASK, lambda: None), 1)
+            b.stop()
+            zk.wait_for_leader(TASK, a)
+            assert zk.names("runs", TASK) == []
+            return await client.run(TASK, lambda: "mine")
+
+    ran = asyncio.run(give_up())
+    assert ran.value == "mine" and ran.recorded
 
 
 def test_what_a_function_returns_and_raises(fleet, zk):

@@ -8,10 +8,11 @@ import inspect
 import os
 import time
 import uuid
+import weakref
 from typing import Any, Awaitable, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
-from ._base import (BACKOFF_MIN, NEVER, Error, Gone, Length, Lost, NoAnswer, Nonsense, Notification, Path, Session, Unsent,
-                    backoff, is_final, lease_seconds, may, ms, now, tick_ms, want)
+from ._base import (BACKOFF_MIN, NEVER, Closed, Error, Gone, Length, Lost, NoAnswer, Nonsense, Notification, Path, Session,
+                    Unsent, backoff, is_final, lease_seconds, may, ms, now, tick_ms, want)
 from ._told import Answer, Change, Job, Ran, answer, job, who
 
 DEFAULT_SOCKET = "/run/zkleader/zkleader.sock"
@@ -31,11 +32,8 @@ class Link:
         self.session = Session()
         self.notified = notified
 
-    async def call(self, method: str, params: Sequence[Any], timeout: Optional[float], urgent: bool) -> Any:
-        """The result of a request. Without a timeout: as long as the sidecar lives, which is asked in between.
-
-        `urgent`: it never waits in the sidecar, and does not wait here for others that do.
-        """
+    async def call(self, method: str, params: Sequence[Any], timeout: Optional[float]) -> Any:
+        """The result of a request. Without a timeout: as long as the sidecar lives, which is asked in between."""
         raise NotImplementedError
 
     async def listen(self, deadline: float) -> bool:
@@ -48,7 +46,7 @@ class Link:
     async def ping(self, task: str) -> None:
         """Ends it if the sidecar does not answer."""
         try:
-            await self.call("check", [task], LOOK_AGAIN, True)
+            await self.call("check", [task], LOOK_AGAIN)
         except NoAnswer as e:
             self.end(Gone(e.message))
         except Error:
@@ -108,8 +106,8 @@ class Watching:
                 return True
             try:
                 if self._link is None or self._link.gone:
-                    self._link = link = await self._client.open(self._news.append)
-                    await link.call("subscribe", self._params, self._client.timeout, False)
+                    self._link = link = await self._client.new_link(self._news.append)
+                    await link.call("subscribe", self._params, self._client.timeout)
                     self._pauses = backoff()
                 elif not await self._link.listen(deadline):
                     return False
@@ -196,8 +194,7 @@ class Lease:
             self._told(self)
 
     async def _renew(self, client: "Client", timeout: float) -> None:
-        params = [self.task, 0]
-        found = (await client.ask("check", params, timeout, params)).read(lambda r: answer(self.task, r.result, r.sent))
+        found = (await client.ask("check", [self.task, 0], timeout)).read(lambda r: answer(self.task, r.result, r.sent))
         if found and found.token == self.token:
             self._extend(found.until, found.lease)
         else:
@@ -213,43 +210,56 @@ class Run(Lease):
     attempt: int = 1
     #: Of a task with partitions: which one this is, else None.
     partition: Optional[int] = None
-    _number: int
-    _link: "Link"
-    _id: str
+    _number = 0
+
+    def __init__(self, task: str, link: Link, id_: str) -> None:
+        super().__init__(task, 0, 0.0, 0.0)
+        self._link, self._id = link, id_
+
+    async def _ask(self, method: str, params: Sequence[Any], timeout: Optional[float]) -> Reply:
+        sent = now()
+        return Reply(await self._link.call(method, params, timeout), sent, self._link)
 
     async def _renew(self, client: "Client", timeout: float) -> None:
         try:
-            reply = await client.ask("renew", [self._number], timeout, link=self._link)
+            reply = await self._ask("renew", [self._number], timeout)
         except Gone:
             if not await self._attach(client, timeout):
                 return
-            reply = await client.ask("renew", [self._number], timeout, link=self._link)
-        leads, lease_ms = reply.read(lambda r: (want(r.result, "leads", bool), want(r.result, "lease_ms", int)))
+            reply = await self._ask("renew", [self._number], timeout)
+        leads, lease = reply.read(lambda r: (want(r.result, "leads", bool), lease_seconds(want(r.result, "lease_ms", int))))
         if leads:
-            self._extend(reply.sent + lease_seconds(lease_ms), lease_seconds(lease_ms))
+            self._extend(reply.sent + lease, lease)
         else:
             self._lose("another node may lead")
 
     async def _attach(self, client: "Client", timeout: float) -> bool:
         """Goes on over a new connection, after the sidecar was started anew. False: the run is over."""
-        reply = await client.ask("attach", [self.task, self._id], timeout)
-        if not reply.read(lambda r: want(r.result, "attached", bool)):
+        self._link = await client.new_link()
+        try:
+            reply = await self._ask("attach", [self.task, self._id], timeout)
+            attached, number = reply.read(lambda r: (want(r.result, "attached", bool), may(r.result, "run", int)))
+        except Error:
+            self._link.end(Gone())
+            raise
+        self._number = number or 0
+        if not attached:
             self._lose("the sidecar was started anew, and does not lead as before")
-            return False
-        self._number, self._link = reply.read(lambda r: want(r.result, "run", int)), reply.link
-        return True
+        return attached
 
-
-def claimed(task: str, reply: Reply, id_: str) -> Union[Run, Ran]:
-    said = reply.result
-    outcome, tick = want(said, "outcome", str), may(said, "tick", str)
-    if outcome != "yours":
-        return Ran(False, outcome, may(said, "why", str) or "", tick)
-    length, partition = lease_seconds(want(said, "lease_ms", int)), may(said, "partition", int)
-    run = Run(task if partition is None else f"{task}:{partition}", want(said, "token", int), reply.sent + length, length)
-    run.tick, run.attempt, run.partition = tick, want(said, "attempt", int), partition
-    run._number, run._link, run._id = want(said, "run", int), reply.link, id_
-    return run
+    def _claimed(self, reply: Reply) -> Optional[Ran]:
+        """Takes the answer to the claim. What came of it, where the tick is not ours."""
+        said = reply.result
+        outcome, self.tick = want(said, "outcome", str), may(said, "tick", str)
+        if outcome != "yours":
+            return Ran(False, outcome, may(said, "why", str) or "", self.tick)
+        lease = lease_seconds(want(said, "lease_ms", int))
+        self._extend(reply.sent + lease, lease)
+        self.token, self.attempt, self._number = want(said, "token", int), want(said, "attempt", int), want(said, "run", int)
+        self.partition = may(said, "partition", int)
+        if self.partition is not None:
+            self.task = f"{self.task}:{self.partition}"
+        return None
 
 
 def call(fn: Callable[..., Any], run: Run) -> Any:
@@ -272,10 +282,23 @@ class Client:
         #: Seconds that an answer may take, beside what the question itself waits for.
         self.timeout = timeout
         self.closed = False
+        self.links: "weakref.WeakSet[Link]" = weakref.WeakSet()
 
     async def open(self, notified: Callable[[Notification], None]) -> Link:
-        """A new connection."""
         raise NotImplementedError
+
+    async def new_link(self, notified: Callable[[Notification], None] = lambda _: None) -> Link:
+        """A connection besides the one."""
+        if self.closed:
+            raise Closed()
+        link = await self.open(notified)
+        self.links.add(link)
+        return link
+
+    def end(self) -> None:
+        self.closed = True
+        for link in list(self.links):
+            link.end(Gone("the client is closed"))
 
     async def connected(self) -> Link:
         """The one connection that there is, made if need be."""
@@ -288,35 +311,27 @@ class Client:
         """Renews it until it is lost, or the keeper is stopped."""
         raise NotImplementedError
 
-    async def perform(self, fn: Callable[..., Any], run: "Run") -> Any:
+    async def perform(self, fn: Callable[..., Any], run: Run) -> Any:
         """Calls fn, and returns what it does."""
         raise NotImplementedError
 
-    async def ask(self, method: str, params: Sequence[Any], timeout: Optional[float], again: Optional[Sequence[Any]] = None,
-                  link: Optional[Link] = None) -> Reply:
-        """`again`: what is sent on a new connection if the first ends; `link`: over this one or not at all."""
-        try:
-            return await self._ask_once(method, params, timeout, link)
-        except Gone as e:
-            if isinstance(e, Unsent) and link is None:
-                again = params
-            if again is None:
-                raise
-        return await self._ask_once(method, again, timeout, None)
-
-    async def _ask_once(self, method: str, params: Sequence[Any], timeout: Optional[float], link: Optional[Link]) -> Reply:
-        here = await self.connected()
-        if link is not None and link is not here:
-            raise Unsent()
-        sent = now()  # so neither a slow answer nor a process that is stopped makes a lease look longer
-        return Reply(await here.call(method, params, timeout, method in ("renew", "attach", "finish")), sent, here)
+    async def ask(self, method: str, params: Sequence[Any], timeout: float, again: bool = True) -> Reply:
+        """`again`: where the connection ends before the answer, it is sent once more on a new one."""
+        for last in (False, True):
+            link = await self.connected()
+            sent = now()  # so neither a slow answer nor a process that is stopped makes a lease look longer
+            try:
+                return Reply(await link.call(method, params, timeout), sent, link)
+            except Gone as e:
+                if last or not again and not isinstance(e, Unsent):
+                    raise
+        raise AssertionError
 
     # Asking, leading
 
     async def leads(self, task: str, wait: float = 1.0) -> Answer:
         """Whether this node leads the task."""
-        params = [task, ms(wait)]
-        return (await self.ask("check", params, wait + self.timeout, params)).read(lambda r: answer(task, r.result, r.sent))
+        return (await self.ask("check", [task, ms(wait)], wait + self.timeout)).read(lambda r: answer(task, r.result, r.sent))
 
     async def enter(self, task: str, wait: Optional[float]) -> Lease:
         """Waits until this node leads."""
@@ -379,31 +394,46 @@ class Client:
             await keeper.stop()
             interrupted = interrupted or now() >= run.until
             recorded = await self._finish(run, status, interrupted)
+            run._link.end(Gone())
         if interrupted:
             run._lose("its function came to its end after the lease")
             run.check()
         return Ran(True, "ok", "", run.tick, value, recorded)
 
-    async def _claim(self, task: str, tick: Length, wait: Optional[float]) -> "Union[Run, Ran]":
+    async def _claim(self, task: str, tick: Length, wait: Optional[float]) -> Union[Run, Ran]:
+        """On a connection of its own: who gives up a claim that waits takes it back by its end."""
         wall, id_ = time.time(), str(uuid.uuid4())
         options = {"kind": "run", "id": id_, "now_ms": int(wall * 1000), "zone_ms": time.localtime(wall).tm_gmtoff * 1000}
         if tick is not None:
             options["tick_ms"] = tick_ms(tick)
         if wait is not None:
             options["wait_ms"] = ms(wait)
-        reply = await self.ask("claim", [task, options], None, [task, {**options, "again": True}])
-        run = reply.read(lambda r: claimed(task, r, id_))
-        if isinstance(run, Run) and run._due() <= 0:  # it has waited, and its lease counts from before that
-            await run._renew(self, self.timeout)
-        return run
+        for again in (False, True):
+            run = Run(task, await self.new_link(), id_)
+            got = False
+            try:
+                other = (await run._ask("claim", [task, {**options, "again": again}], None)).read(run._claimed)
+                if other:
+                    return other
+                if run._due() <= 0:  # it has waited, and its lease counts from before that
+                    await run._renew(self, self.timeout)
+                got = True
+                return run
+            except Gone:
+                if again:
+                    raise
+            finally:
+                if not got:
+                    run._link.end(Gone())
+        raise AssertionError
 
-    async def _finish(self, run: "Run", status: int, interrupted: bool) -> bool:
+    async def _finish(self, run: Run, status: int, interrupted: bool) -> bool:
         """Whether the end is recorded."""
         end = {"exit_status": status, "interrupted": interrupted}
         deadline, pauses = now() + self.timeout, backoff()
         while True:
             try:
-                return bool((await self.ask("finish", [run._number, end], self.timeout, link=run._link)).result)
+                return bool((await run._ask("finish", [run._number, end], self.timeout)).result)
             except Gone:
                 if interrupted or now() >= deadline:
                     return False
@@ -421,7 +451,7 @@ class Client:
 
     async def job_id(self, queue: str) -> str:
         """An id for a job to submit, to be kept before it is."""
-        return (await self.ask("job_id", [queue], self.timeout, [queue])).read(lambda r: want(r.result, "id", str))
+        return (await self.ask("job_id", [queue], self.timeout)).read(lambda r: want(r.result, "id", str))
 
     async def submit(self, queue: str, payload: Union[bytes, str] = b"", *, id: Optional[str] = None,
                      delay: Optional[float] = None, at: Union[None, str, datetime.datetime] = None,
@@ -434,7 +464,7 @@ class Client:
                    "in_ms": ms(delay) if delay else None, "while": "open" if while_open else None, "callback": callback}
         params = [queue, {k: v for k, v in options.items() if v is not None}]
         try:
-            return (await self.ask("submit", params, self.timeout, params)).read(lambda r: want(r.result, "id", str))
+            return (await self.ask("submit", params, self.timeout)).read(lambda r: want(r.result, "id", str))
         except Error as e:
             e.job = id
             raise
@@ -442,7 +472,7 @@ class Client:
     async def job(self, id: str, wait: float = 0.0) -> Job:
         """The job as it is; with `wait` once it has ended, or that many seconds are over."""
         params: List[Any] = [id, {"wait_ms": ms(wait)}] if wait > 0 else [id]
-        return (await self.ask("job", params, wait + self.timeout, params)).read(lambda r: job(r.result))
+        return (await self.ask("job", params, wait + self.timeout)).read(lambda r: job(r.result))
 
     async def wait(self, id: str) -> Job:
         """The job, once it has ended, however long that takes."""
@@ -459,4 +489,4 @@ class Client:
 
     async def cancel(self, id: str) -> bool:
         """Cancels a job; False if it had ended already."""
-        return (await self.ask("cancel", [id], self.timeout)).read(lambda r: want(r.result, "done", bool))
+        return (await self.ask("cancel", [id], self.timeout, again=False)).read(lambda r: want(r.result, "done", bool))

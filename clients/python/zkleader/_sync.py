@@ -11,7 +11,7 @@ import threading
 from typing import Any, Callable, Coroutine, Dict, Iterator, Optional, Sequence, TypeVar, Union
 
 from . import _core
-from ._base import NEVER, RECEIVE, Closed, Error, Gone, Length, NoAnswer, Notification, Path, Unsent, now
+from ._base import NEVER, RECEIVE, Error, Gone, Length, NoAnswer, Notification, Path, Unsent, now
 from ._core import Lease, Run
 from ._told import Answer, Change, Job, Ran
 
@@ -74,17 +74,9 @@ class _Link(_core.Link):
 
     # Requests
 
-    async def call(self, method: str, params: Sequence[Any], timeout: Optional[float], urgent: bool) -> Any:
-        if urgent:
-            return await self._call(method, params, timeout)
+    async def call(self, method: str, params: Sequence[Any], timeout: Optional[float]) -> Any:
         if not self.turn.acquire(timeout=timeout):
             raise Error(2, f"{_core.IN_FLIGHT_MAX} requests wait already")
-        try:
-            return await self._call(method, params, timeout)
-        finally:
-            self.turn.release()
-
-    async def _call(self, method: str, params: Sequence[Any], timeout: Optional[float]) -> Any:
         waiter = _Waiter()
         try:
             self._send(waiter, method, params)
@@ -93,6 +85,7 @@ class _Link(_core.Link):
                     raise NoAnswer(timeout)
                 await self.ping(params[0])
         finally:
+            self.turn.release()
             if not waiter.done:
                 with self.lock:
                     self.waiters.pop(waiter.msgid, None)
@@ -233,23 +226,22 @@ class _Core(_core.Client):
     def _begin(self) -> None:
         self.pid = os.getpid()
         self.lock = threading.Lock()
-        self.link: Optional[_Link] = None
+        self.link: Optional[_core.Link] = None
+        self.links.clear()
         self.over = threading.Event()
 
     async def open(self, notified: Callable[[Notification], None]) -> _Link:
         return _Link(self.path, self.timeout, notified)
 
-    async def connected(self) -> _Link:
+    async def connected(self) -> _core.Link:
         if self.pid != os.getpid():  # a fork: the connection is the parent's
             self._begin()
         link = self.link
         if link is None or link.gone:
             with self.lock:
-                if self.closed:
-                    raise Closed()
                 link = self.link
                 if link is None or link.gone:
-                    link = self.link = await self.open(lambda _: None)
+                    link = self.link = await self.new_link()
         return link
 
     async def sleep(self, seconds: float) -> None:
@@ -261,11 +253,9 @@ class _Core(_core.Client):
     async def perform(self, fn: Callable[..., Any], run: Run) -> Any:
         return _core.call(fn, run)
 
-    def close(self) -> None:
-        self.closed = True
+    def end(self) -> None:
+        super().end()
         self.over.set()
-        if self.link:
-            self.link.end(Gone("the client is closed"))
 
 
 class Watch:
@@ -396,8 +386,8 @@ class Client:
         return _do(self._core.cancel(id))
 
     def close(self) -> None:
-        """Ends the connection, and whatever waits for an answer. Watches end by themselves, or by their close()."""
-        self._core.close()
+        """Ends the connection, the watches, and whatever waits for an answer."""
+        self._core.end()
 
     def __enter__(self) -> "Client":
         return self

@@ -13,7 +13,7 @@ import inspect
 from typing import Any, Callable, Dict, Generator, Optional, Sequence
 
 from . import _core
-from ._base import NEVER, Closed, Error, Gone, Lost, NoAnswer, Notification, Path, Unsent, now
+from ._base import NEVER, Error, Gone, Lost, NoAnswer, Notification, Path, Unsent, now
 from ._core import Lease, Run, Watching
 from ._told import Answer, Change, Job, Ran
 
@@ -62,9 +62,7 @@ class _Link(_core.Link, asyncio.Protocol):
             for waiter in self.waiters.values():
                 _end(waiter, error)
 
-    async def call(self, method: str, params: Sequence[Any], timeout: Optional[float], urgent: bool) -> Any:
-        if urgent:
-            return await self._call(method, params, timeout)
+    async def call(self, method: str, params: Sequence[Any], timeout: Optional[float]) -> Any:
         async with self.turn:
             return await self._call(method, params, timeout)
 
@@ -166,7 +164,7 @@ class Client(_core.Client):
     """
 
     _loop: Any = None
-    _link: Optional[_Link] = None
+    _link: Optional[_core.Link] = None
 
     def watch(self, *tasks: str) -> Watch:
         """The state of each of the tasks (of all, where none is named), and each change, as an async iterator."""
@@ -180,10 +178,8 @@ class Client(_core.Client):
         return Leading(self, task, wait)
 
     async def close(self) -> None:
-        """Ends the connection, and whatever waits for an answer. Watches are ended by their close()."""
-        self.closed = True
-        if self._link:
-            self._link.end(Gone("the client is closed"))
+        """Ends the connection, the watches, and whatever waits for an answer."""
+        self.end()
 
     async def __aenter__(self) -> "Client":
         return self
@@ -203,18 +199,16 @@ class Client(_core.Client):
         except (OSError, asyncio.TimeoutError) as e:
             raise Error(2, f"cannot ask the sidecar on {self.path}: {getattr(e, 'strerror', None) or 'no answer'}") from None
 
-    async def connected(self) -> _Link:
+    async def connected(self) -> _core.Link:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._lock, self._link = loop, asyncio.Lock(), None
         link = self._link
         if link is None or link.gone:
             async with self._lock:
-                if self.closed:
-                    raise Closed()
                 link = self._link
                 if link is None or link.gone:
-                    link = self._link = await self.open(lambda _: None)
+                    link = self._link = await self.new_link()
         return link
 
     async def sleep(self, seconds: float) -> None:
