@@ -8,6 +8,7 @@
 ## make check-scale  200 sidecars with 200 tasks each, 10,000 tasks on one, on a real server
 ## make check-upgrade  0.1.0 and this version in one fleet, one host upgraded after the other
 ## make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, 300 of schedules, and trouble
+## make check-clients  the libraries of other languages; bench-clients: one question in each; wheel
 ## make model sim    all sequences of one election; ten minutes of simulated fleets
 ## make sim-ticks    ten minutes of simulated fleets with runs at each tick
 ## make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated
@@ -103,3 +104,5 @@ check-ticks: deps-check all
 # make another story.
 check-upgrade: deps-check all
 	/usr/bin/python3 -m pytest -rP tests/upgrade
+
+include tests/clients/clients.mk

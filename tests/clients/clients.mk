@@ -1,0 +1,15 @@
+# The libraries of other languages: clients/LANGUAGE, by the contract of tests/clients/README.md.
+PACKAGES_CLIENTS := default-jdk-headless golang-go nodejs python3 python3-setuptools python3-wheel mypy pyflakes3 \
+	pycodestyle ruff?
+.PHONY: check-clients bench-clients wheel
+check-clients: deps-check all
+	$(call install,$(PACKAGES_CLIENTS))
+	@tests/clients/toolchains
+	/usr/bin/python3 -m pytest -n 4 -rs tests/clients
+# One `leads` in each of them, beside the C library's.
+bench-clients: deps-check all
+	$(call install,$(PACKAGES_CLIENTS))
+	tests/clients/bench --build $(B)
+# The Python client's, into build/clients/python.
+wheel:
+	tests/clients/wheel build/clients/python
