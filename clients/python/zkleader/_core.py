@@ -413,7 +413,7 @@ class Client:
             got = False
             try:
                 other = (await run._ask("claim", [task, {**options, "again": again}], None)).read(run._claimed)
-                if other:
+                if other is not None:
                     return other
                 if run._due() <= 0:  # it has waited, and its lease counts from before that
                     await run._renew(self, self.timeout)
