@@ -148,7 +148,8 @@ def test_a_watch_tells_the_state_and_each_change_over_a_restart_of_the_sidecar(d
     assert b.stop() == 0
     told, before = d.wait_event(watch, lambda e: e["leads"])
     assert told["token"] > second and told["leader"] == "a" and told["task"] == TASK
-    assert all(e["token"] != second or not e["leader"] for e in before), "what is as it was is not told again"
+    told_all = [*before, told]
+    assert all(one != next_one for one, next_one in zip(told_all, told_all[1:])), "what is as it was is not told again"
     assert d.call("unwatch", of=watch) == {}
     a.write_tasks(task_text(TASK, min_version="9"), "other")
     wait_until(lambda: not a.leads(TASK), what="it leads no more")
@@ -294,7 +295,7 @@ def test_a_run_that_loses_its_lease_ends(driver, fleet, own_server, zk):
     assert d.answer(n, timeout=30) == {"ran": True, "reason": "lost"}
     own_server.start()
     wait_until(lambda: only.leads(TASK), what="it leads again")
-    wait_until(lambda: [r["state"] for r in records(zk)] == ["lost"], what="it is recorded as lost")
+    wait_until(lambda: [r["state"] for r in only.call("history", TASK)] == ["lost"], what="it counts as lost")
     assert d.answer(run(d)) == {"ran": False, "reason": "taken"}, "at most once"
 
 
@@ -424,6 +425,7 @@ def test_errors_have_the_codes_of_zkleader_check(driver, fleet, zk):
 def test_a_sidecar_that_is_away(driver, fleet, zk):
     only = fleet.sidecar("only", node="only", tasks=[TASK], start=False, session_timeout="6s")
     d = driver(only.socket)
+    d.error("leads", task=TASK)
     begun = time.monotonic()
     for request in ({"do": "leads", "task": TASK}, {"do": "submit", "queue": "q", "job": None, "payload": "", "delay": None},
                     {"do": "run", "task": TASK, "tick": None, "outcome": "ok", "hold_ms": 0}):
