@@ -13,7 +13,7 @@ import inspect
 from typing import Any, Callable, Dict, Generator, Optional, Sequence
 
 from . import _core
-from ._base import NEVER, Error, Gone, Lost, NoAnswer, Notification, Path, Unsent, now
+from ._base import NEVER, RECEIVE, Error, Gone, Lost, NoAnswer, Notification, Path, Unsent, now
 from ._core import Lease, Run, Watching
 from ._told import Answer, Change, Job, Ran
 
@@ -25,8 +25,8 @@ def _end(waiter: "asyncio.Future[Any]", error: Optional[Error], result: Any = No
         waiter.set_exception(error) if error else waiter.set_result(result)
 
 
-class _Link(_core.Link, asyncio.Protocol):
-    """A connection."""
+class _Link(_core.Link, asyncio.BufferedProtocol):
+    """A connection. It has a buffer of its own: asyncio's, drawn anew for each read, costs more than all the rest."""
 
     def __init__(self, notified: Callable[[Notification], None]) -> None:
         super().__init__(notified)
@@ -34,13 +34,17 @@ class _Link(_core.Link, asyncio.Protocol):
         self.waiters: Dict[int, "asyncio.Future[Any]"] = {}
         self.news = asyncio.Event()
         self.transport: Any = None
+        self.buffer = bytearray(RECEIVE)
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, _: int) -> bytearray:
+        return self.buffer
+
+    def buffer_updated(self, n: int) -> None:
         try:
-            for message in self.session.feed(data):
+            for message in self.session.feed(bytes(self.buffer[:n])):
                 if isinstance(message, Notification):
                     self.notified(message)
                     self.news.set()
