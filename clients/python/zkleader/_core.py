@@ -293,12 +293,17 @@ class Client:
             raise Closed()
         link = await self.open(notified)
         self.links.add(link)
+        if self.closed:  # meanwhile
+            link.end(Gone("the client is closed"))
         return link
 
     def end(self) -> None:
         self.closed = True
-        for link in list(self.links):
-            link.end(Gone("the client is closed"))
+        while self.links:
+            try:
+                self.links.pop().end(Gone("the client is closed"))
+            except KeyError:  # the last of them has gone by itself
+                break
 
     async def connected(self) -> Link:
         """The one connection that there is, made if need be."""
