@@ -1,0 +1,65 @@
+package org.zkleader;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/** The thread that reads all connections of a client, and another while something is to be done later. */
+final class Loop implements Runnable {
+    private final Selector selector;
+    private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1,
+            task -> daemon(task, "zkleader-timer"), new ThreadPoolExecutor.DiscardPolicy());
+    private boolean started;
+    private volatile boolean closed;
+
+    Loop() {
+        try {
+            selector = Selector.open();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        timer.setKeepAliveTime(1, TimeUnit.SECONDS);
+        timer.allowCoreThreadTimeOut(true);
+    }
+
+    static Thread daemon(Runnable task, String name) {
+        Thread thread = new Thread(task, name);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    synchronized SelectionKey register(SocketChannel channel, Link link) throws IOException {
+        if (!started)
+            daemon(this, "zkleader").start();
+        started = true;
+        SelectionKey key = channel.register(selector, SelectionKey.OP_READ, link);
+        selector.wakeup();
+        return key;
+    }
+
+    /** Runs the task after that time, unless it is closed before. The task may not block. */
+    void after(long nanos, Runnable task) {
+        timer.schedule(task, nanos, TimeUnit.NANOSECONDS);
+    }
+
+    synchronized void close() throws IOException {
+        closed = true;
+        timer.shutdownNow();
+        selector.close();
+    }
+
+    @Override
+    public void run() {
+        try {
+            while (!closed)
+                selector.select(key -> ((Link) key.attachment()).ready());
+        } catch (IOException | java.nio.channels.ClosedSelectorException e) {
+            // It was closed. Who asks from now on is told so.
+        }
+    }
+}

@@ -1,0 +1,258 @@
+package org.zkleader;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.zkleader.ZkLeaderException.Unreachable;
+
+/** A run of a task at a tick, which was claimed for this process. */
+public final class Run {
+    /** How {@link ZkLeader#run} ended. */
+    public enum Outcome {
+        /** The work was done. */
+        OK,
+        /** The work was begun, and the leadership lost before its end: recorded as lost. */
+        LOST,
+        /** Not begun: the tick was claimed before. */
+        TAKEN,
+        /** Not begun: another node leads, or none does. */
+        WAITED,
+        /** Not begun: the task is paused. */
+        NOBODY;
+
+        /** {@return whether the work was begun} */
+        public boolean ran() {
+            return this == OK || this == LOST;
+        }
+    }
+
+    /**
+     * The work of a task.
+     * @param <E> what it may throw; the run is recorded as failed then
+     */
+    @FunctionalInterface
+    public interface Work<E extends Exception> {
+        /**
+         * Does it.
+         * @param run tells whether this node still leads: to be looked at before each step
+         * @throws E where it fails
+         */
+        void run(Run run) throws E;
+    }
+
+    private record Claim(String outcome, String tick, long token, long attempt, long number, Long partition) {
+        static Claim of(Reply map) {
+            return new Claim(map.text("outcome"), map.textOrEmpty("tick"), map.numberOr0("token"),
+                    map.numberOr0("attempt"), map.numberOr0("run"), map.numberOrNull("partition"));
+        }
+    }
+
+    /** What `attach` answers, or the same of a run that need not be attached. */
+    private record Place(boolean there, Link link, long number, boolean recorded) {
+    }
+
+    private final ZkLeader client;
+    private final String id = UUID.randomUUID().toString();
+    private String task;
+    private Claim claim;
+    private Lease lease;
+    private Link attaching;
+    private CompletableFuture<Place> place;
+
+    private Run(ZkLeader client, String task) {
+        this.client = client;
+        this.task = task;
+    }
+
+    static <E extends Exception> Outcome of(ZkLeader client, String task, Duration tick, Work<E> work) throws E {
+        Run run = new Run(client, task);
+        run.claim(tick);
+        if (!run.claim.outcome.equals("yours"))
+            return Outcome.valueOf(run.claim.outcome.toUpperCase(java.util.Locale.ROOT));
+        run.begin();
+        return run.work(work);
+    }
+
+    /** Asks again for as long as it takes to start a sidecar anew. */
+    private static <T> T insist(Supplier<T> ask) {
+        for (long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);;) {
+            try {
+                return ask.get();
+            } catch (Unreachable e) {
+                if (System.nanoTime() > until)
+                    throw e;
+                ZkLeader.sleep(100);
+            }
+        }
+    }
+
+    // --- the claim
+
+    private void claim(Duration tick) {
+        Instant now = Instant.now();
+        Map<String, Object> options = new HashMap<>(Map.of("kind", "run", "id", id, "now_ms", now.toEpochMilli(),
+                "zone_ms", ZoneId.systemDefault().getRules().getOffset(now).getTotalSeconds() * 1000));
+        if (tick != null)
+            options.put("tick_ms", tick.toMillis());
+        Link first = client.link();
+        try {
+            claim = claim(first, options);
+        } catch (Unreachable e) { // the sidecar that is started anew knows it by its id
+            options.put("again", true);
+            claim = insist(() -> claim(client.link(), options));
+        }
+        if (claim.partition != null)
+            task += ":" + claim.partition;
+    }
+
+    /** Waits for as long as the task's file says, which may be hours, while the sidecar answers at all. */
+    private Claim claim(Link on, Map<String, Object> options) {
+        Request<Claim> request = on.send(new Request<>("claim", List.of(task, Map.copyOf(options)), Claim::of, null));
+        try {
+            while (true) {
+                try {
+                    Claim answer = client.await(request);
+                    place = CompletableFuture.completedFuture(new Place(true, on, answer.number, false));
+                    return answer;
+                } catch (ZkLeaderException e) {
+                    if (request.isDone() || Thread.currentThread().isInterrupted())
+                        throw e;
+                    ping(on);
+                }
+            }
+        } catch (ZkLeaderException e) { // given up: if it is granted all the same, it ends at once
+            request.thenAccept(late -> finish(new Place(true, on, late.number, false), 1, true));
+            throw e;
+        }
+    }
+
+    /** Ends a connection on which nothing is answered. */
+    private void ping(Link on) {
+        try {
+            client.await(on.send(new Request<>("check", List.of(task), Reply::value, null)));
+        } catch (ZkLeaderException e) {
+            on.end(new Unreachable(e.getMessage(), e));
+        }
+    }
+
+    // --- the run
+
+    /** Renews at once, as the lease counts from before the claim, which may have waited. */
+    private void begin() {
+        try {
+            Lease.Term first = insist(() -> client.await(renew()));
+            if (!first.holds())
+                throw new ZkLeaderException(ZkLeaderException.CANNOT_TELL, task + " was lost as it began", null);
+            lease = new Lease(client, task, first, this::renew);
+        } catch (ZkLeaderException e) {
+            end(1, true);
+            throw e;
+        }
+    }
+
+    private <E extends Exception> Outcome work(Work<E> work) throws E {
+        int status = 1;
+        boolean lost = true;
+        try {
+            work.run(this);
+            status = 0;
+        } catch (ZkLeaderException e) {
+            if (lease.isLeading())
+                throw e; // else it is that of check()
+        } finally {
+            lost = !lease.isLeading();
+            lease.close();
+            end(status, lost);
+        }
+        return lost ? Outcome.LOST : Outcome.OK;
+    }
+
+    private CompletableFuture<Lease.Term> renew() {
+        return place().thenCompose(at -> {
+            if (!at.there)
+                throw new ZkLeaderException(ZkLeaderException.NOT_LEADER, "the run of " + task + " is over", null);
+            return at.link.send(new Request<>("renew", List.of(at.number),
+                    answer -> new Lease.Term(answer.flag("leads"), claim.token, answer.expiry()), null));
+        });
+    }
+
+    /** On which connection it goes on, under which number: it is attached to the present one if need be. */
+    private synchronized CompletableFuture<Place> place() {
+        try {
+            Link now = client.link();
+            boolean done = place.isDone() && !place.isCompletedExceptionally();
+            if (done && place.join().link != now || !done && attaching != now) {
+                attaching = now;
+                place = now.send(new Request<>("attach", List.of(task, id), answer -> new Place(
+                        answer.flag("attached"), now, answer.numberOr0("run"), answer.flag("recorded")), null));
+            }
+            return place;
+        } catch (ZkLeaderException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    // --- its end
+
+    private static CompletableFuture<Boolean> finish(Place at, int status, boolean interrupted) {
+        if (!at.there)
+            return CompletableFuture.completedFuture(at.recorded);
+        return at.link.send(new Request<>("finish", List.of(at.number, Map.of("exit_status", status, "interrupted",
+                interrupted)), answer -> Boolean.TRUE.equals(answer.value()), null));
+    }
+
+    /** Has the end recorded. If that fails the work is done all the same. */
+    private void end(int status, boolean interrupted) {
+        Throwable why = null;
+        try {
+            if (insist(() -> client.await(place().thenCompose(at -> finish(at, status, interrupted)))))
+                return;
+        } catch (ZkLeaderException e) {
+            why = e;
+        }
+        if (!claim.tick.isEmpty())
+            ZkLeader.log("the end of the run of " + task + " at " + claim.tick + " could not be recorded", why);
+    }
+
+    // --- for the work
+
+    /** {@return the task, {@code T:K} of a partition} */
+    public String task() {
+        return task;
+    }
+
+    /** {@return the tick, as 2026-11-20T02:00:00Z; "" of a run without one} */
+    public String tick() {
+        return claim.tick;
+    }
+
+    /** {@return the fencing token, greater than that of any leader before} */
+    public long token() {
+        return claim.token;
+    }
+
+    /** {@return which attempt at the tick this is: 1, 2, …} */
+    public long attempt() {
+        return claim.attempt;
+    }
+
+    /** {@return the leadership under which it runs; it is closed behind the work} */
+    public Lease lease() {
+        return lease;
+    }
+
+    /**
+     * Throws unless this node still leads the task.
+     * @throws ZkLeaderException with the code {@link ZkLeaderException#NOT_LEADER}
+     */
+    public void check() {
+        lease.check();
+    }
+}
