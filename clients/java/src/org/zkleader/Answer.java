@@ -28,51 +28,33 @@ public final class Answer {
      * look again before each step that must not happen on two nodes.
      * @return false also where it cannot be told
      */
-    public boolean leads() {
-        return said && expiry.left() > 0;
-    }
+    public boolean leads() { return said && expiry.left() > 0; }
 
     /** {@return how long it will be so, zero where it is not} */
-    public Duration remaining() {
-        return Duration.ofNanos(said ? Math.max(expiry.left(), 0) : 0);
-    }
+    public Duration remaining() { return Duration.ofNanos(said ? Math.max(expiry.left(), 0) : 0); }
 
     /** {@return the task that was asked about} */
-    public String task() {
-        return task;
-    }
+    public String task() { return task; }
 
     /** {@return what this node is to it: leading, following, contending, paused, drained, disconnected, or newer} */
-    public String state() {
-        return state;
-    }
+    public String state() { return state; }
 
     /** {@return the fencing token, which grows with each new leader; 0 while none is known} */
-    public long token() {
-        return token;
-    }
+    public long token() { return token; }
 
     /** {@return who leads the task; empty while nobody is known to} */
-    public Optional<Leader> leader() {
-        return leader;
-    }
+    public Optional<Leader> leader() { return leader; }
 
     /** {@return the leader's version of the application; empty while nobody is known to lead} */
-    public Optional<String> version() {
-        return leader.map(Leader::version);
-    }
+    public Optional<String> version() { return leader.map(Leader::version); }
 
     /** {@return the reason, a sentence for people} */
-    public String why() {
-        return why;
-    }
+    public String why() { return why; }
 
     Lease.Term term() {
         return new Lease.Term(said, token, expiry);
     }
 
     @Override
-    public String toString() {
-        return task + ": " + state + (why.isEmpty() ? "" : ", " + why);
-    }
+    public String toString() { return task + ": " + state + (why.isEmpty() ? "" : ", " + why); }
 }

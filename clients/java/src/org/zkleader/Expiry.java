@@ -5,9 +5,7 @@ record Expiry(long nanos, long wallMs, long length) {
     private static final long MAX = 5_000_000_000L;
 
     /** The present moment, with no lease. */
-    static Expiry now() {
-        return new Expiry(System.nanoTime(), System.currentTimeMillis(), 0);
-    }
+    static Expiry now() { return new Expiry(System.nanoTime(), System.currentTimeMillis(), 0); }
 
     /** A lease from this moment on: half as long as the sidecar says, as neither clock surely counts suspend. */
     Expiry plus(long leaseMs) {
@@ -21,7 +19,5 @@ record Expiry(long nanos, long wallMs, long length) {
     }
 
     /** How much is to be left where a leadership is given up: time to stop what goes on under it. */
-    long margin() {
-        return Math.max(length / 5, 100_000_000L);
-    }
+    long margin() { return Math.max(length / 5, 100_000_000L); }
 }

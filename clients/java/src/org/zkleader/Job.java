@@ -22,7 +22,5 @@ public record Job(String id, String state, long attempt, String node, Long exitS
     }
 
     /** {@return whether it has ended, for ever} */
-    public boolean ended() {
-        return Set.of("ok", "dead", "lost", "cancelled").contains(state);
-    }
+    public boolean ended() { return Set.of("ok", "dead", "lost", "cancelled").contains(state); }
 }

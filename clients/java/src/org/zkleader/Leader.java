@@ -19,12 +19,8 @@ public record Leader(String id, String node, String hostname, String ip, String 
     }
 
     /** {@return the id of its worker, "" of nobody} */
-    public String getId() {
-        return id;
-    }
+    public String getId() { return id; }
 
     /** {@return whether this is a node, and not nobody} */
-    public boolean isLeader() {
-        return !id.isEmpty();
-    }
+    public boolean isLeader() { return !id.isEmpty(); }
 }

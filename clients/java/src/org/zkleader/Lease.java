@@ -15,9 +15,7 @@ import org.zkleader.ZkLeaderException.Unreachable;
 public final class Lease implements AutoCloseable {
     /** What one renewal has brought. */
     record Term(boolean leads, long token, Expiry expiry) {
-        boolean holds() {
-            return leads && expiry.left() > expiry.margin();
-        }
+        boolean holds() { return leads && expiry.left() > expiry.margin(); }
     }
 
     private enum State { HELD, LOST, CLOSED }
@@ -85,9 +83,7 @@ public final class Lease implements AutoCloseable {
     }
 
     /** A thread of its own: whatever another callback does, this one is called in time. */
-    private void call(Runnable callback) {
-        Loop.daemon(callback, "zkleader-lost").start();
-    }
+    private void call(Runnable callback) { Loop.daemon(callback, "zkleader-lost").start(); }
 
     // --- for the application
 
@@ -120,23 +116,15 @@ public final class Lease implements AutoCloseable {
     }
 
     /** {@return what is left of the lease, also of one that was lost before its end} */
-    public Duration remaining() {
-        return Duration.ofNanos(Math.max(expiry.left(), 0));
-    }
+    public Duration remaining() { return Duration.ofNanos(Math.max(expiry.left(), 0)); }
 
     /** {@return the task} */
-    public String task() {
-        return task;
-    }
+    public String task() { return task; }
 
     /** {@return the fencing token, greater than that of any leader before} */
-    public long token() {
-        return token;
-    }
+    public long token() { return token; }
 
     /** Ends it: it is renewed no more. The node leads the task on, as the sidecar knows nothing of leases. */
     @Override
-    public void close() {
-        end(State.CLOSED);
-    }
+    public void close() { end(State.CLOSED); }
 }

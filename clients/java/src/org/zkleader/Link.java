@@ -4,17 +4,9 @@ import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.channels.CancelledKeyException;
-import java.nio.channels.SelectionKey;
-import java.nio.channels.SocketChannel;
+import java.nio.channels.*;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Deque;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.zkleader.MessagePack.Malformed;
@@ -137,7 +129,7 @@ final class Link {
             }
             if (why == null && key.isReadable())
                 read();
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
             why = new Unreachable("the connection to the sidecar has ended: " + e.getMessage(), e);
         }
         if (why != null)
@@ -173,9 +165,7 @@ final class Link {
     private void answer(long id, Object error, Object result) {
         Request<?> request;
         Request<?> next;
-        synchronized (this) {
-            request = waiting.remove(id);
-        }
+        synchronized (this) { request = waiting.remove(id); }
         Reply refusal = new Reply(error, null);
         try {
             if (error != null && id == 0) // it is about the connection, which ends with it
@@ -184,7 +174,7 @@ final class Link {
                 request.refused((int) refusal.number("code"), refusal.text("message"), null);
             else if (request != null)
                 request.answered(result);
-        } catch (Malformed e) {
+        } catch (RuntimeException e) {
             if (request != null)
                 request.refused(ZkLeaderException.CANNOT_TELL, e.getMessage(), e);
             throw e;
@@ -200,9 +190,7 @@ final class Link {
 
     // --- the end
 
-    synchronized boolean isOpen() {
-        return ended == null;
-    }
+    synchronized boolean isOpen() { return ended == null; }
 
     void end(Unreachable why) {
         List<Request<?>> unanswered;

@@ -2,12 +2,8 @@ package org.zkleader;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.channels.SelectionKey;
-import java.nio.channels.Selector;
-import java.nio.channels.SocketChannel;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
+import java.nio.channels.*;
+import java.util.concurrent.*;
 
 /** The thread that reads all connections of a client, and another while something is to be done later. */
 final class Loop implements Runnable {
@@ -43,9 +39,7 @@ final class Loop implements Runnable {
     }
 
     /** Runs the task after that time, unless it is closed before. The task may not block. */
-    void after(long nanos, Runnable task) {
-        timer.schedule(task, nanos, TimeUnit.NANOSECONDS);
-    }
+    void after(long nanos, Runnable task) { timer.schedule(task, nanos, TimeUnit.NANOSECONDS); }
 
     synchronized void close() throws IOException {
         closed = true;

@@ -1,19 +1,11 @@
 package org.zkleader;
 
-import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
-import java.io.IOException;
-import java.io.UncheckedIOException;
+import java.io.*;
 import java.math.BigInteger;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Deque;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 
 /** MessagePack: reads objects of which the bytes come bit by bit, and trusts no length that they name. */
 final class MessagePack {
@@ -25,9 +17,7 @@ final class MessagePack {
     static final class Malformed extends RuntimeException {
         private static final long serialVersionUID = 1;
 
-        Malformed(String message) {
-            super(message);
-        }
+        Malformed(String message) { super(message); }
     }
 
     /** An array or a map, of which `left` objects are to come. */
@@ -63,9 +53,7 @@ final class MessagePack {
     private final Deque<Nest> nests = new ArrayDeque<>();
     private long size;
 
-    MessagePack(long max) {
-        this.max = max;
-    }
+    MessagePack(long max) { this.max = max; }
 
     // --- reading
 

@@ -19,37 +19,23 @@ record Reply(Object value, Expiry sent) {
         return found;
     }
 
-    boolean flag(String key) {
-        return need(get(key, Boolean.class), key);
-    }
+    boolean flag(String key) { return need(get(key, Boolean.class), key); }
 
-    long number(String key) {
-        return need(get(key, Long.class), key);
-    }
+    long number(String key) { return need(get(key, Long.class), key); }
 
     /** Null for none, as are the next ones 0 and "". */
-    Long numberOrNull(String key) {
-        return get(key, Long.class);
-    }
+    Long numberOrNull(String key) { return get(key, Long.class); }
 
-    long numberOr0(String key) {
-        return get(key, Long.class) == null ? 0 : number(key);
-    }
+    long numberOr0(String key) { return get(key, Long.class) == null ? 0 : number(key); }
 
-    String text(String key) {
-        return need(get(key, String.class), key);
-    }
+    String text(String key) { return need(get(key, String.class), key); }
 
-    String textOrEmpty(String key) {
-        return get(key, String.class) == null ? "" : text(key);
-    }
+    String textOrEmpty(String key) { return get(key, String.class) == null ? "" : text(key); }
 
     Optional<Leader> leader(String key) {
         return Optional.ofNullable(get(key, Map.class)).map(map -> Leader.of(new Reply(map, sent)));
     }
 
     /** When the lease of the answer ends, which counts from before it was asked for. */
-    Expiry expiry() {
-        return sent.plus(number("lease_ms"));
-    }
+    Expiry expiry() { return sent.plus(number("lease_ms")); }
 }

@@ -29,9 +29,7 @@ final class Request<T> extends CompletableFuture<T> {
         return Set.of("renew", "attach", "finish").contains(method) || method.equals("check") && params.size() == 1;
     }
 
-    void answered(Object result) {
-        complete(parse.apply(new Reply(result, sent)));
-    }
+    void answered(Object result) { complete(parse.apply(new Reply(result, sent))); }
 
     void refused(int code, String message, Throwable cause) {
         completeExceptionally(new ZkLeaderException(code, message, cause));

@@ -1,12 +1,7 @@
 package org.zkleader;
 
-import java.time.Duration;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.UUID;
+import java.time.*;
+import java.util.*;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -28,9 +23,7 @@ public final class Run {
         NOBODY;
 
         /** {@return whether the work was begun} */
-        public boolean ran() {
-            return this == OK || this == LOST;
-        }
+        public boolean ran() { return this == OK || this == LOST; }
     }
 
     /**
@@ -49,14 +42,16 @@ public final class Run {
 
     private record Claim(String outcome, String tick, long token, long attempt, long number, Long partition) {
         static Claim of(Reply map) {
-            return new Claim(map.text("outcome"), map.textOrEmpty("tick"), map.numberOr0("token"),
+            String outcome = map.text("outcome");
+            if (!Set.of("yours", "taken", "waited", "nobody").contains(outcome))
+                throw new MessagePack.Malformed("the answer has the outcome " + outcome);
+            return new Claim(outcome, map.textOrEmpty("tick"), map.numberOr0("token"),
                     map.numberOr0("attempt"), map.numberOr0("run"), map.numberOrNull("partition"));
         }
     }
 
     /** What `attach` answers, or the same of a run that need not be attached. */
-    private record Place(boolean there, Link link, long number, boolean recorded) {
-    }
+    private record Place(boolean there, Link link, long number, boolean recorded) { }
 
     private final ZkLeader client;
     private final String id = UUID.randomUUID().toString();
@@ -75,7 +70,7 @@ public final class Run {
         Run run = new Run(client, task);
         run.claim(tick);
         if (!run.claim.outcome.equals("yours"))
-            return Outcome.valueOf(run.claim.outcome.toUpperCase(java.util.Locale.ROOT));
+            return Outcome.valueOf(run.claim.outcome.toUpperCase(Locale.ROOT));
         run.begin();
         return run.work(work);
     }
@@ -209,13 +204,17 @@ public final class Run {
     }
 
     /** Has the end recorded. If that fails the work is done all the same. */
-    private void end(int status, boolean interrupted) {
+    private void end(int status, boolean cut) {
+        boolean interrupted = Thread.interrupted(); // perhaps to end the work, which it has
         Throwable why = null;
         try {
-            if (insist(() -> client.await(place().thenCompose(at -> finish(at, status, interrupted)))))
+            if (insist(() -> client.await(place().thenCompose(at -> finish(at, status, cut)))))
                 return;
         } catch (ZkLeaderException e) {
             why = e;
+        } finally {
+            if (interrupted)
+                Thread.currentThread().interrupt();
         }
         if (!claim.tick.isEmpty())
             ZkLeader.log("the end of the run of " + task + " at " + claim.tick + " could not be recorded", why);
@@ -224,35 +223,23 @@ public final class Run {
     // --- for the work
 
     /** {@return the task, {@code T:K} of a partition} */
-    public String task() {
-        return task;
-    }
+    public String task() { return task; }
 
     /** {@return the tick, as 2026-11-20T02:00:00Z; "" of a run without one} */
-    public String tick() {
-        return claim.tick;
-    }
+    public String tick() { return claim.tick; }
 
     /** {@return the fencing token, greater than that of any leader before} */
-    public long token() {
-        return claim.token;
-    }
+    public long token() { return claim.token; }
 
     /** {@return which attempt at the tick this is: 1, 2, …} */
-    public long attempt() {
-        return claim.attempt;
-    }
+    public long attempt() { return claim.attempt; }
 
     /** {@return the leadership under which it runs; it is closed behind the work} */
-    public Lease lease() {
-        return lease;
-    }
+    public Lease lease() { return lease; }
 
     /**
      * Throws unless this node still leads the task.
      * @throws ZkLeaderException with the code {@link ZkLeaderException#NOT_LEADER}
      */
-    public void check() {
-        lease.check();
-    }
+    public void check() { lease.check(); }
 }

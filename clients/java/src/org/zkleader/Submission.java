@@ -25,26 +25,18 @@ public final class Submission {
     }
 
     /** {@return the job's id; null: it was never submitted} */
-    public String id() {
-        return (String) options.get("id");
-    }
+    public String id() { return (String) options.get("id"); }
 
     /** {@return this, with that id}
      * @param id of an earlier try */
-    public Submission id(String id) {
-        return with("id", id);
-    }
+    public Submission id(String id) { return with("id", id); }
 
     /** {@return this, and no other while a job of that key is kept}
      * @param key up to 200 bytes */
-    public Submission key(String key) {
-        return with("key", key);
-    }
+    public Submission key(String key) { return with("key", key); }
 
     /** {@return this, with a key that counts only until its job has ended} */
-    public Submission whileOpen() {
-        return with("while", "open");
-    }
+    public Submission whileOpen() { return with("while", "open"); }
 
     /** {@return this, to begin no earlier}
      * @param at up to 90 days ahead */
@@ -54,15 +46,11 @@ public final class Submission {
 
     /** {@return this, to begin so long after it is submitted}
      * @param delay up to 90 days */
-    public Submission delay(Duration delay) {
-        return with("in_ms", delay.toMillis());
-    }
+    public Submission delay(Duration delay) { return with("in_ms", delay.toMillis()); }
 
     /** {@return this, with an URL to which its end is posted}
      * @param url one that the queue's callback-allow has */
-    public Submission callback(String url) {
-        return with("callback", url);
-    }
+    public Submission callback(String url) { return with("callback", url); }
 
     private Submission with(String option, Object value) {
         options.put(option, java.util.Objects.requireNonNull(value));

@@ -12,9 +12,7 @@ public class TaskLeader implements AutoCloseable {
      * By the client that this process shares.
      * @param task its name
      */
-    public TaskLeader(String task) {
-        this(ZkLeader.shared(), task);
-    }
+    public TaskLeader(String task) { this(ZkLeader.shared(), task); }
 
     /**
      * By a client of one's own.
@@ -43,21 +41,15 @@ public class TaskLeader implements AutoCloseable {
     }
 
     /** {@return the same as isLeader(), under Curator's name} */
-    public boolean hasLeadership() {
-        return isLeader();
-    }
+    public boolean hasLeadership() { return isLeader(); }
 
     /** {@return who leads the task, never null: {@link Leader#NOBODY} while nobody is known to} */
-    public Leader getLeader() {
-        return client.leads(task).leader().orElse(Leader.NOBODY);
-    }
+    public Leader getLeader() { return client.leads(task).leader().orElse(Leader.NOBODY); }
 
     /** Does nothing, as there is nothing to start. */
-    public void start() {
-    }
+    public void start() { }
 
     /** Does nothing, as there is nothing to give up. */
     @Override
-    public void close() {
-    }
+    public void close() { }
 }

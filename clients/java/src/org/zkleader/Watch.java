@@ -1,10 +1,6 @@
 package org.zkleader;
 
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import org.zkleader.ZkLeaderException.Unreachable;
@@ -34,9 +30,7 @@ public final class Watch implements AutoCloseable {
     }
 
     /** The next pause after this one; 0 or less: the first. */
-    static long longer(long pause) {
-        return pause <= 0 ? FIRST_NS : Math.min(pause * 2, LAST_NS);
-    }
+    static long longer(long pause) { return pause <= 0 ? FIRST_NS : Math.min(pause * 2, LAST_NS); }
 
     static long jittered(long pause) {
         return pause - ThreadLocalRandom.current().nextLong(pause / 4);

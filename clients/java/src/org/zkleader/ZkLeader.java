@@ -3,19 +3,8 @@ package org.zkleader;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Map;
-import java.util.Optional;
-import java.util.Set;
-import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.*;
+import java.util.concurrent.*;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.zkleader.ZkLeaderException.Unreachable;
@@ -56,9 +45,7 @@ public final class ZkLeader implements AutoCloseable {
 
     /** {@return a client of the sidecar with that socket}
      * @param socket its path */
-    public static ZkLeader connect(Path socket) {
-        return connect(socket, Duration.ofSeconds(5));
-    }
+    public static ZkLeader connect(Path socket) { return connect(socket, Duration.ofSeconds(5)); }
 
     /** {@return a client of the sidecar with that socket}
      * @param socket its path
@@ -68,24 +55,18 @@ public final class ZkLeader implements AutoCloseable {
     }
 
     /** {@return the client that this process shares, made by {@link #connect()}; not to be closed} */
-    public static ZkLeader shared() {
-        return Shared.CLIENT;
-    }
+    public static ZkLeader shared() { return Shared.CLIENT; }
 
     // --- whether this node leads
 
     /** {@return whether this node leads the task} While nobody does, it waits for the handover for up to a second.
      * @param task its name, {@code T:K} of a partition */
-    public Answer leads(String task) {
-        return leads(task, SETTLE);
-    }
+    public Answer leads(String task) { return leads(task, SETTLE); }
 
     /** {@return whether this node leads the task}
      * @param task its name, {@code T:K} of a partition
      * @param wait how long to wait while nobody leads it, up to a day */
-    public Answer leads(String task, Duration wait) {
-        return await(check(task, wait), wait);
-    }
+    public Answer leads(String task, Duration wait) { return await(check(task, wait), wait); }
 
     /** {@return the same as {@link #leads(String)}, later: many may be asked at a time}
      * @param task its name, {@code T:K} of a partition */
@@ -129,9 +110,7 @@ public final class ZkLeader implements AutoCloseable {
 
     /** {@return a leadership, to be closed} It waits until this node leads the task, however long that takes.
      * @param task its name, {@code T:K} of a partition */
-    public Lease leading(String task) {
-        return leading(task, FOR_EVER).orElseThrow();
-    }
+    public Lease leading(String task) { return leading(task, FOR_EVER).orElseThrow(); }
 
     /** {@return a leadership, to be closed; empty: this node has not led the task in that time}
      * @param task its name, {@code T:K} of a partition
@@ -140,7 +119,7 @@ public final class ZkLeader implements AutoCloseable {
         long until = System.nanoTime() + wait.toNanos();
         Semaphore news = new Semaphore(0);
         Optional<Lease> lease = enter(task, until);
-        if (lease.isPresent() || System.nanoTime() >= until)
+        if (lease.isPresent() || until - System.nanoTime() <= 0)
             return lease;
         Watch watch = watch(new Watch(this, List.of(task), true, change -> { }, news::release));
         try {
@@ -222,9 +201,7 @@ public final class ZkLeader implements AutoCloseable {
 
     /** {@return the present state of a job}
      * @param id its id */
-    public Job job(String id) {
-        return job(id, Duration.ZERO);
-    }
+    public Job job(String id) { return job(id, Duration.ZERO); }
 
     /** {@return the state of a job, once it has ended or the time is over}
      * @param id its id
@@ -251,9 +228,7 @@ public final class ZkLeader implements AutoCloseable {
     }
 
     /** {@return the path of the sidecar's socket} */
-    public Path socket() {
-        return socket;
-    }
+    public Path socket() { return socket; }
 
     private <T> CompletableFuture<T> ask(String method, List<?> params, Function<Reply, T> parse, boolean again) {
         Request<T> request = new Request<>(method, params, parse, again ? this::send : null);
@@ -278,9 +253,7 @@ public final class ZkLeader implements AutoCloseable {
         return link;
     }
 
-    <T> T await(CompletableFuture<T> answer) {
-        return await(answer, Duration.ZERO);
-    }
+    <T> T await(CompletableFuture<T> answer) { return await(answer, Duration.ZERO); }
 
     private <T> T await(CompletableFuture<T> answer, Duration wait) {
         Duration limit = wait.plus(timeout);
@@ -324,13 +297,9 @@ public final class ZkLeader implements AutoCloseable {
 
     // --- the end
 
-    synchronized void remember(AutoCloseable scope) {
-        scopes.add(scope);
-    }
+    synchronized void remember(AutoCloseable scope) { scopes.add(scope); }
 
-    synchronized void forget(AutoCloseable scope) {
-        scopes.remove(scope);
-    }
+    synchronized void forget(AutoCloseable scope) { scopes.remove(scope); }
 
     /** Ends all of it: what was asked fails, watches are closed, and leaderships are lost. */
     @Override

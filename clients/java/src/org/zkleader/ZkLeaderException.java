@@ -22,16 +22,12 @@ public class ZkLeaderException extends RuntimeException {
     }
 
     /** {@return the code: that with which {@code zkleader-check} exits} */
-    public int code() {
-        return code;
-    }
+    public int code() { return code; }
 
     /** No connection, or one that ended before the answer came. */
     static final class Unreachable extends ZkLeaderException {
         private static final long serialVersionUID = 1;
 
-        Unreachable(String message, Throwable cause) {
-            super(CANNOT_TELL, message, cause);
-        }
+        Unreachable(String message, Throwable cause) { super(CANNOT_TELL, message, cause); }
     }
 }

@@ -1,0 +1,7 @@
+package org.springframework.context.annotation;
+
+import org.springframework.core.env.Environment;
+
+public interface ConditionContext {
+    Environment getEnvironment();
+}

@@ -1,0 +1,5 @@
+package org.springframework.context.annotation;
+
+public @interface Conditional {
+    Class<? extends Condition>[] value();
+}

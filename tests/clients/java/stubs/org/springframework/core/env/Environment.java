@@ -1,0 +1,5 @@
+package org.springframework.core.env;
+
+public interface Environment {
+    String getProperty(String key);
+}

@@ -1,0 +1,3 @@
+package org.springframework.core.type;
+
+public interface AnnotatedTypeMetadata { }
