@@ -125,9 +125,32 @@ final class FuzzMessagePack {
         };
     }
 
+    /** What no chance is to be needed to find. */
+    private static void limits() {
+        for (int type : new int[] {0x91, 0x81}) {
+            byte[] deep = new byte[2 * MessagePack.DEPTH_MAX + 3];
+            for (int levels = MessagePack.DEPTH_MAX; levels <= MessagePack.DEPTH_MAX + 1; levels++) {
+                int at = 0;
+                for (int i = 0; i < levels; i++) {
+                    deep[at++] = (byte) type;
+                    if (type == 0x81)
+                        deep[at++] = (byte) 0xa0;
+                }
+                boolean bad = read(Arrays.copyOf(deep, at + 1), 1) == MALFORMED;
+                check(bad == levels > MessagePack.DEPTH_MAX, levels + " levels", deep);
+            }
+        }
+        byte[][] bad = {{(byte) 0x82, (byte) 0xa1, 'a', 1, (byte) 0xa1, 'a', 2}, {(byte) 0xdb, -1, -1, -1, -1},
+            {(byte) 0xc6, 0, 1, 0, 0}, {(byte) 0xc9, 127, -1, -1, -1}, {(byte) 0xdd, -1, -1, -1, -1},
+            {(byte) 0xdf, 0, 0, 16, 0}, BAD};
+        for (byte[] input : bad)
+            check(read(input, 1) == MALFORMED, "taken", input);
+    }
+
     public static void main(String[] args) throws IOException {
         FuzzMessagePack fuzz = new FuzzMessagePack(Long.parseLong(args[1]));
         List<byte[]> seeds = new ArrayList<>();
+        limits();
         try (Stream<Path> files = Files.list(Path.of(args[2]))) {
             for (Path file : (Iterable<Path>) files.sorted()::iterator)
                 seeds.add(Files.readAllBytes(file));
@@ -135,7 +158,7 @@ final class FuzzMessagePack {
         for (byte[] seed : seeds)
             fuzz.one(seed);
         long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
-        for (long n = 0; System.nanoTime() < end && n < 200_000; n++) {
+        for (long n = 0; System.nanoTime() < end && n < 10_000; n++) {
             fuzz.one(fuzz.changed(seeds.get(fuzz.random.nextInt(seeds.size()))));
             byte[] valid = MessagePack.write(fuzz.value(1));
             fuzz.one(valid);
