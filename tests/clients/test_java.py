@@ -12,6 +12,7 @@ import tarfile
 import msgpack
 import pytest
 
+from harness.process import end, spawn
 from harness.sidecar import task_text
 from harness.waiting import wait_until
 
@@ -170,3 +171,32 @@ def test_the_examples_compile_and_do_what_they_say(folder, fleet, zk):
     assert said == b"good\n"
     [record] = [msgpack.unpackb(zk.get("runs", "nightly-bill", tick)[0]) for tick in zk.names("runs", "nightly-bill")]
     assert record["state"] == "ok"
+
+
+def test_what_is_interrupted_or_closed_harms_nobody(folder, fleet, zk):
+    """A claim that was given up, and is granted all the same, is ended at once: its tick is nobody's, and it holds nothing."""
+    tasks = [task_text("mine", tick="24h"), task_text("other", tick="24h", wait="1h")]
+    here = fleet.sidecar("here", version="1", tasks=tasks, session_timeout="10s")
+    there = fleet.sidecar("there", version="2", tasks=["other"], session_timeout="10s")
+    wait_until(lambda: there.leads("other") and here.leads("mine"), what="they lead")
+    classes = compiled(folder, HERE / "Threads.java")
+    process = spawn([*JVM, "-cp", classes, "Threads", here.socket, "mine", "other"], stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        line = process.stdout.readline()
+        assert line == b"interrupted\n", line + process.stdout.read()
+        [record] = [msgpack.unpackb(zk.get("runs", "mine", tick)[0]) for tick in zk.names("runs", "mine")]
+        assert record["state"] == "ok"
+        there.stop()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        assert line == b"leads\n", line + process.stdout.read()
+
+        def given_up():
+            return [msgpack.unpackb(zk.get("runs", "other", tick)[0])["state"] for tick in zk.names("runs", "other")]
+        wait_until(lambda: given_up() == ["lost"], what="the claim that was given up is over")
+        process.stdin.close()
+        assert process.stdout.read() == b"good\n" and process.wait(30) == 0
+    finally:
+        end(process)

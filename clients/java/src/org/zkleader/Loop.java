@@ -4,13 +4,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.*;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The thread that reads all connections of a client, and another while something is to be done later. */
 final class Loop implements Runnable {
     private final Selector selector;
     private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1,
             task -> daemon(task, "zkleader-timer"), new ThreadPoolExecutor.DiscardPolicy());
-    private boolean started;
+    private final AtomicBoolean started = new AtomicBoolean();
     private volatile boolean closed;
 
     Loop() {
@@ -29,10 +30,9 @@ final class Loop implements Runnable {
         return thread;
     }
 
-    synchronized SelectionKey register(SocketChannel channel, Link link) throws IOException {
-        if (!started)
+    SelectionKey register(SocketChannel channel, Link link) throws IOException {
+        if (!started.getAndSet(true))
             daemon(this, "zkleader").start();
-        started = true;
         SelectionKey key = channel.register(selector, SelectionKey.OP_READ, link);
         selector.wakeup();
         return key;
@@ -41,7 +41,7 @@ final class Loop implements Runnable {
     /** Runs the task after that time, unless it is closed before. The task may not block. */
     void after(long nanos, Runnable task) { timer.schedule(task, nanos, TimeUnit.NANOSECONDS); }
 
-    synchronized void close() throws IOException {
+    void close() throws IOException {
         closed = true;
         timer.shutdownNow();
         selector.close();

@@ -48,6 +48,8 @@ public final class Run {
             return new Claim(outcome, map.textOrEmpty("tick"), map.numberOr0("token"),
                     map.numberOr0("attempt"), map.numberOr0("run"), map.numberOrNull("partition"));
         }
+
+        boolean isOurs() { return outcome.equals("yours"); }
     }
 
     /** What `attach` answers, or the same of a run that need not be attached. */
@@ -69,7 +71,7 @@ public final class Run {
     static <E extends Exception> Outcome of(ZkLeader client, String task, Duration tick, Work<E> work) throws E {
         Run run = new Run(client, task);
         run.claim(tick);
-        if (!run.claim.outcome.equals("yours"))
+        if (!run.claim.isOurs())
             return Outcome.valueOf(run.claim.outcome.toUpperCase(Locale.ROOT));
         run.begin();
         return run.work(work);
@@ -123,7 +125,7 @@ public final class Run {
                 }
             }
         } catch (ZkLeaderException e) { // given up: if it is granted all the same, it ends at once
-            request.thenAccept(late -> finish(new Place(true, on, late.number, false), 1, true));
+            request.thenAccept(late -> finish(new Place(late.isOurs(), on, late.number, false), 1, true));
             throw e;
         }
     }

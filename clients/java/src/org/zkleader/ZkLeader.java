@@ -246,8 +246,7 @@ public final class ZkLeader implements AutoCloseable {
 
     /** The connection, made if there is none. */
     synchronized Link link() {
-        if (closed)
-            throw new ZkLeaderException(ZkLeaderException.CANNOT_TELL, "the client is closed", null);
+        checkOpen();
         if (link == null || !link.isOpen())
             link = new Link(loop, socket, (method, param) -> { }, why -> { });
         return link;
@@ -297,7 +296,16 @@ public final class ZkLeader implements AutoCloseable {
 
     // --- the end
 
-    synchronized void remember(AutoCloseable scope) { scopes.add(scope); }
+    private void checkOpen() {
+        if (closed)
+            throw new ZkLeaderException(ZkLeaderException.CANNOT_TELL, "the client is closed", null);
+    }
+
+    synchronized void remember(AutoCloseable scope) {
+        checkOpen();
+        scopes.add(scope);
+    }
+
 
     synchronized void forget(AutoCloseable scope) { scopes.remove(scope); }
 
