@@ -2,11 +2,11 @@
 JAVA_B       := build/clients/java
 JAVA_JAR     := $(JAVA_B)/zkleader.jar
 JAVA_VERSION := $(or $(VERSION),$(shell sed -n 's/^VERSION := //p' Makefile))
-JAVA_SRC     := $(sort $(shell find clients/java/src -name '*.java'))
+JAVA_SRC     := $(sort $(wildcard clients/java/src/*.java clients/java/src/org/zkleader/*.java))
 JAVA_DRIVER  := $(sort $(wildcard tests/clients/drivers/java/*.java))
 JAVAC        := javac --release 17 -encoding UTF-8 -Xlint:all -Werror
 # The same sources make the same bytes, whenever and wherever.
-JAVA_DATE    := $(shell date -u -d @$(or $(SOURCE_DATE_EPOCH),1767225600) +%Y-%m-%dT%H:%M:%SZ)
+JAVA_DATE     = $(shell date -u -d @$(or $(SOURCE_DATE_EPOCH),1767225600) +%Y-%m-%dT%H:%M:%SZ)
 
 .PHONY: jar java-jar java-driver java-doc
 jar java-jar: $(JAVA_JAR)

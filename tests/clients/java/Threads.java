@@ -3,6 +3,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.zkleader.Lease;
+import org.zkleader.Run;
 import org.zkleader.ZkLeader;
 import org.zkleader.ZkLeaderException;
 
@@ -50,6 +51,7 @@ final class Threads {
         System.in.read();
         check(zk.leads(other, Duration.ofSeconds(20)).leads(), "it leads the other");
         check(!ran.get(), "work that was given up was not begun");
+        check(zk.run(other, null, run -> ran.set(true)) == Run.Outcome.OK && ran.get(), "and its tick is nobody's");
         System.out.println("leads");
         System.in.read();
 

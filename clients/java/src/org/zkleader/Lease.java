@@ -33,7 +33,7 @@ public final class Lease implements AutoCloseable {
         this.task = task;
         this.token = first.token;
         this.renewal = renewal;
-        client.remember(this);
+        client.remember(this, this::lose);
         arm(first.expiry);
     }
 

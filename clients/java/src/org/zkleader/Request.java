@@ -1,7 +1,6 @@
 package org.zkleader;
 
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -26,7 +25,7 @@ final class Request<T> extends CompletableFuture<T> {
 
     /** Whether the sidecar never has it wait, so that it need not wait for others either. */
     boolean isQuick() {
-        return Set.of("renew", "attach", "finish").contains(method) || method.equals("check") && params.size() == 1;
+        return method.equals("check") && params.size() == 1;
     }
 
     void answered(Object result) { complete(parse.apply(new Reply(result, sent))); }

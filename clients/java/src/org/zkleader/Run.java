@@ -53,14 +53,15 @@ public final class Run {
     }
 
     /** What `attach` answers, or the same of a run that need not be attached. */
-    private record Place(boolean there, Link link, long number, boolean recorded) { }
+    private record Place(boolean there, long number, boolean recorded) { }
 
     private final ZkLeader client;
     private final String id = UUID.randomUUID().toString();
     private String task;
     private Claim claim;
     private Lease lease;
-    private Link attaching;
+    /** The connection of this run alone: with it a claim that waits is taken back. */
+    private Link link;
     private CompletableFuture<Place> place;
 
     private Run(ZkLeader client, String task) {
@@ -70,11 +71,27 @@ public final class Run {
 
     static <E extends Exception> Outcome of(ZkLeader client, String task, Duration tick, Work<E> work) throws E {
         Run run = new Run(client, task);
-        run.claim(tick);
-        if (!run.claim.isOurs())
-            return Outcome.valueOf(run.claim.outcome.toUpperCase(Locale.ROOT));
-        run.begin();
-        return run.work(work);
+        client.remember(run, run::hangUp);
+        try {
+            run.claim(tick);
+            if (!run.claim.isOurs())
+                return Outcome.valueOf(run.claim.outcome.toUpperCase(Locale.ROOT));
+            run.begin();
+            return run.work(work);
+        } finally {
+            client.forget(run);
+            run.hangUp();
+        }
+    }
+
+    private synchronized Link connect() {
+        link = client.open();
+        return link;
+    }
+
+    private synchronized void hangUp() {
+        if (link != null)
+            link.end(new Unreachable("the run of " + task + " is over", null));
     }
 
     /** Asks again for as long as it takes to start a sidecar anew. */
@@ -98,13 +115,14 @@ public final class Run {
                 "zone_ms", ZoneId.systemDefault().getRules().getOffset(now).getTotalSeconds() * 1000));
         if (tick != null)
             options.put("tick_ms", tick.toMillis());
-        Link first = client.link();
+        Link first = connect();
         try {
             claim = claim(first, options);
         } catch (Unreachable e) { // the sidecar that is started anew knows it by its id
             options.put("again", true);
-            claim = insist(() -> claim(client.link(), options));
+            claim = insist(() -> claim(connect(), options));
         }
+        place = CompletableFuture.completedFuture(new Place(true, claim.number, false));
         if (claim.partition != null)
             task += ":" + claim.partition;
     }
@@ -112,30 +130,18 @@ public final class Run {
     /** Waits for as long as the task's file says, which may be hours, while the sidecar answers at all. */
     private Claim claim(Link on, Map<String, Object> options) {
         Request<Claim> request = on.send(new Request<>("claim", List.of(task, Map.copyOf(options)), Claim::of, null));
-        try {
-            while (true) {
-                try {
-                    Claim answer = client.await(request);
-                    place = CompletableFuture.completedFuture(new Place(true, on, answer.number, false));
-                    return answer;
-                } catch (ZkLeaderException e) {
-                    if (request.isDone() || Thread.currentThread().isInterrupted())
-                        throw e;
-                    ping(on);
-                }
+        while (true) {
+            try {
+                return client.await(request);
+            } catch (ZkLeaderException e) {
+                if (request.isDone() || Thread.currentThread().isInterrupted())
+                    throw e;
             }
-        } catch (ZkLeaderException e) { // given up: if it is granted all the same, it ends at once
-            request.thenAccept(late -> finish(new Place(late.isOurs(), on, late.number, false), 1, true));
-            throw e;
-        }
-    }
-
-    /** Ends a connection on which nothing is answered. */
-    private void ping(Link on) {
-        try {
-            client.await(on.send(new Request<>("check", List.of(task), Reply::value, null)));
-        } catch (ZkLeaderException e) {
-            on.end(new Unreachable(e.getMessage(), e));
+            try {
+                client.await(on.send(new Request<>("check", List.of(task), Reply::value, null)));
+            } catch (ZkLeaderException e) {
+                on.end(new Unreachable(e.getMessage(), e));
+            }
         }
     }
 
@@ -175,21 +181,19 @@ public final class Run {
         return place().thenCompose(at -> {
             if (!at.there)
                 throw new ZkLeaderException(ZkLeaderException.NOT_LEADER, "the run of " + task + " is over", null);
-            return at.link.send(new Request<>("renew", List.of(at.number),
+            return current().send(new Request<>("renew", List.of(at.number),
                     answer -> new Lease.Term(answer.flag("leads"), claim.token, answer.expiry()), null));
         });
     }
 
-    /** On which connection it goes on, under which number: it is attached to the present one if need be. */
+    private synchronized Link current() { return link; }
+
+    /** Under which number it goes on, once it is attached to another connection if the one before has ended. */
     private synchronized CompletableFuture<Place> place() {
         try {
-            Link now = client.link();
-            boolean done = place.isDone() && !place.isCompletedExceptionally();
-            if (done && place.join().link != now || !done && attaching != now) {
-                attaching = now;
-                place = now.send(new Request<>("attach", List.of(task, id), answer -> new Place(
-                        answer.flag("attached"), now, answer.numberOr0("run"), answer.flag("recorded")), null));
-            }
+            if (!link.isOpen())
+                place = connect().send(new Request<>("attach", List.of(task, id), answer -> new Place(
+                        answer.flag("attached"), answer.numberOr0("run"), answer.flag("recorded")), null));
             return place;
         } catch (ZkLeaderException e) {
             return CompletableFuture.failedFuture(e);
@@ -198,11 +202,11 @@ public final class Run {
 
     // --- its end
 
-    private static CompletableFuture<Boolean> finish(Place at, int status, boolean interrupted) {
+    private CompletableFuture<Boolean> finish(Place at, int status, boolean cut) {
         if (!at.there)
             return CompletableFuture.completedFuture(at.recorded);
-        return at.link.send(new Request<>("finish", List.of(at.number, Map.of("exit_status", status, "interrupted",
-                interrupted)), answer -> Boolean.TRUE.equals(answer.value()), null));
+        return current().send(new Request<>("finish", List.of(at.number, Map.of("exit_status", status, "interrupted",
+                cut)), answer -> Boolean.TRUE.equals(answer.value()), null));
     }
 
     /** Has the end recorded. If that fails the work is done all the same. */

@@ -28,7 +28,8 @@ public final class ZkLeader implements AutoCloseable {
     final Loop loop = new Loop();
     final Duration timeout;
     private final Path socket;
-    private final Set<AutoCloseable> scopes = new HashSet<>();
+    /** What is under way, and how it is ended. */
+    private final Map<Object, Runnable> scopes = new HashMap<>();
     private Link link;
     private volatile boolean closed;
 
@@ -96,7 +97,7 @@ public final class ZkLeader implements AutoCloseable {
     }
 
     private Watch watch(Watch watch) {
-        remember(watch);
+        remember(watch, watch::close);
         try {
             await(watch.subscribe());
         } catch (ZkLeaderException e) {
@@ -246,10 +247,15 @@ public final class ZkLeader implements AutoCloseable {
 
     /** The connection, made if there is none. */
     synchronized Link link() {
-        checkOpen();
         if (link == null || !link.isOpen())
-            link = new Link(loop, socket, (method, param) -> { }, why -> { });
+            link = open();
         return link;
+    }
+
+    /** A connection of its own. */
+    Link open() {
+        checkOpen();
+        return new Link(loop, socket, (method, param) -> { }, why -> { });
     }
 
     <T> T await(CompletableFuture<T> answer) { return await(answer, Duration.ZERO); }
@@ -301,27 +307,23 @@ public final class ZkLeader implements AutoCloseable {
             throw new ZkLeaderException(ZkLeaderException.CANNOT_TELL, "the client is closed", null);
     }
 
-    synchronized void remember(AutoCloseable scope) {
+    synchronized void remember(Object scope, Runnable end) {
         checkOpen();
-        scopes.add(scope);
+        scopes.put(scope, end);
     }
 
 
-    synchronized void forget(AutoCloseable scope) { scopes.remove(scope); }
+    synchronized void forget(Object scope) { scopes.remove(scope); }
 
     /** Ends all of it: what was asked fails, watches are closed, and leaderships are lost. */
     @Override
     public void close() {
-        List<AutoCloseable> left;
+        List<Runnable> left;
         synchronized (this) {
             closed = true;
-            left = List.copyOf(scopes);
+            left = List.copyOf(scopes.values());
         }
-        for (AutoCloseable scope : left)
-            if (scope instanceof Lease lease)
-                lease.lose();
-            else if (scope instanceof Watch watch)
-                watch.close();
+        left.forEach(Runnable::run);
         if (link != null)
             link.end(new Unreachable("the client is closed", null));
         try {
