@@ -14,8 +14,13 @@ final class Threads {
             throw new AssertionError(what);
     }
 
-    /** The code with which it ends in a thread that is interrupted after that time, and whether its flag stays set. */
-    private static String interrupted(long ms, Runnable what) throws InterruptedException {
+    private static String interrupted(long ms, Runnable what) throws Exception {
+        return interrupted(CompletableFuture.supplyAsync(() -> null,
+                CompletableFuture.delayedExecutor(ms, java.util.concurrent.TimeUnit.MILLISECONDS)), what);
+    }
+
+    /** The code with which it ends in a thread that is interrupted at that time, and whether its flag stays set. */
+    private static String interrupted(CompletableFuture<?> when, Runnable what) throws Exception {
         StringBuilder said = new StringBuilder();
         Thread thread = new Thread(() -> {
             try {
@@ -26,7 +31,7 @@ final class Threads {
             said.append(Thread.currentThread().isInterrupted() ? " set" : " gone");
         });
         thread.start();
-        Thread.sleep(ms);
+        when.get();
         thread.interrupt();
         thread.join(20_000);
         check(!thread.isAlive(), "it ends");
@@ -42,7 +47,9 @@ final class Threads {
         check(interrupted(300, () -> zk.leading(other)).equals("2 set"), "leading() is interrupted");
         AtomicBoolean ran = new AtomicBoolean();
         check(interrupted(700, () -> zk.run(other, null, run -> ran.set(true))).equals("2 set"), "and run()");
-        check(interrupted(500, () -> zk.run(task, null, run -> {
+        CompletableFuture<Void> begun = new CompletableFuture<>();
+        check(interrupted(begun, () -> zk.run(task, null, run -> {
+            begun.complete(null);
             while (!Thread.currentThread().isInterrupted())
                 Thread.onSpinWait();
         })).equals(" set"), "work that ends so is recorded");

@@ -6,11 +6,14 @@ import java.nio.channels.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** The thread that reads all connections of a client, and another while something is to be done later. */
+/** The thread that reads all connections of a client, and others while something is to be done. */
 final class Loop implements Runnable {
     private final Selector selector;
     private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1,
             task -> daemon(task, "zkleader-timer"), new ThreadPoolExecutor.DiscardPolicy());
+    /** Completes what was asked asynchronously: what an application does then is not done in the loop. */
+    final ThreadPoolExecutor answers = new ThreadPoolExecutor(1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>(),
+            task -> daemon(task, "zkleader-answers"));
     private final AtomicBoolean started = new AtomicBoolean();
     private volatile boolean closed;
 
@@ -22,6 +25,7 @@ final class Loop implements Runnable {
         }
         timer.setKeepAliveTime(1, TimeUnit.SECONDS);
         timer.allowCoreThreadTimeOut(true);
+        answers.allowCoreThreadTimeOut(true);
     }
 
     static Thread daemon(Runnable task, String name) {

@@ -69,7 +69,8 @@ public final class ZkLeader implements AutoCloseable {
      * @param wait how long to wait while nobody leads it, up to a day */
     public Answer leads(String task, Duration wait) { return await(check(task, wait), wait); }
 
-    /** {@return the same as {@link #leads(String)}, later: many may be asked at a time}
+    /** {@return the same as {@link #leads(String)}, later: many may be asked at a time} One thread completes all
+     * of them: what follows may ask, and should not take long.
      * @param task its name, {@code T:K} of a partition */
     public CompletableFuture<Answer> leadsAsync(String task) {
         Duration limit = SETTLE.plus(timeout);
@@ -77,7 +78,7 @@ public final class ZkLeader implements AutoCloseable {
             if (e != null)
                 throw failed(e, limit);
             return answer;
-        });
+        }, loop.answers);
     }
 
     private CompletableFuture<Answer> check(String task, Duration wait) {
