@@ -196,3 +196,40 @@ def test_what_is_interrupted_or_closed_harms_nobody(folder, fleet, zk):
         assert process.stdout.read() == b"good\n" and process.wait(30) == 0
     finally:
         end(process)
+
+
+SHOWN = """import java.time.Duration;
+import java.util.List;
+import org.springframework.context.annotation.Bean;
+import org.zkleader.*;
+
+abstract class Shown {
+    record Part() { }
+    record Entry() { }
+    record Tenant() { }
+    List<Part> parts;
+    List<Tenant> tenants;
+    byte[] payload;
+    ZkLeader client;
+    abstract List<Entry> entries();
+    abstract void send(Part part, long token);
+    abstract void store(Entry entry, long token);
+    abstract void bill(Tenant tenant, long token);
+    abstract void sendOne(long token);
+    abstract void report(long token);
+    abstract void report(String tick, long token);
+    abstract void log(Object what);
+"""
+
+
+def test_what_the_documents_show_compiles(folder):
+    shown = [SHOWN]
+    for page in (JAVA / "README.md", ROOT / "docs/CLIENTS.md"):
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        for n, block in enumerate(re.findall(r"^```java\n(.*?)^```", text, re.M | re.S)):
+            block = re.sub(r"^.*new LeaderLatch.*\n", "", block, flags=re.M)  # what was there before
+            shown.append(block if block.startswith("@") else
+                         f"void of{page.stem.title()}{n}() throws Exception {{\n{block}}}\n")
+    assert len(shown) > 3
+    (folder / "Shown.java").write_text("".join(shown) + "}\n", encoding="utf-8")
+    compiled(folder, folder / "Shown.java", HERE / "stubs/org/springframework/context/annotation/Bean.java")
