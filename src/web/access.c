@@ -159,6 +159,8 @@ bool access_host(const struct access *a, const char *host)
 {
 	char name[HOST_MAX + 1];
 
+	if (a->address->any.sa_family == AF_UNIX)
+		return true;
 	if (!host || !take_name(host, name))
 		return false;
 	if (strcasecmp(name, "localhost") == 0 || address_is_loopback(name) ||

@@ -33,7 +33,10 @@ struct access {
  * negative errno and what is wrong, a constant text.
  */
 int access_read_token(struct access *a, const char *path, const char **ret_why);
-/* Whether a request with this Host header, NULL for none, is meant for this server. */
+/*
+ * Whether a request with this Host header, NULL for none, is meant for this server. On a Unix
+ * socket each is: no browser gets there, and others, such as curl, name what they like.
+ */
 bool access_host(const struct access *a, const char *host);
 /* Whether a request with these headers, NULL for missing ones, may see more than health. */
 bool access_granted(const struct access *a, const char *authorization, const char *cookie);

@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import threading
@@ -364,6 +365,14 @@ def test_a_unix_socket(fleet, web, folder):
         wait_until(path.exists, what="its socket is there")
         ok = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         wait_until(lambda: ask(ok).startswith(b"HTTP/1.1 200"), what="it answers there")
+        for host in ("sidecar", "evil.example:8", "[::2]", "10.0.0.1", "a/b", "x" * 1000):
+            assert ask(ok.replace(b"localhost", host.encode())).startswith(b"HTTP/1.1 200"), host
+        assert ask(b"GET /readyz HTTP/1.0\r\n\r\n").split()[1] == b"200", "a request without a Host"
+        assert ask(b"POST /readyz HTTP/1.0\r\n\r\n").split()[1] == b"405"
+        if shutil.which("curl"):
+            curl = subprocess.run(["curl", "-sS", "--unix-socket", path, "http://zkleader/v1/tasks/cleanup"],
+                                  stdout=subprocess.PIPE, check=True, timeout=60)
+            assert json.loads(curl.stdout)["task"] == "cleanup"
     finally:
         process.terminate()
         assert process.wait(60) == 0
