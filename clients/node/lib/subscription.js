@@ -1,0 +1,147 @@
+import { CODE, isAway } from './error.js';
+import { nameOf } from './lease.js';
+import { Backoff, Link } from './link.js';
+
+/**
+ * News of tasks, over restarts of the sidecar. They have a connection of their own: a subscription
+ * replaces the one before it on its connection, and who reads slowly holds up himself alone.
+ */
+export class Subscription {
+	#link;
+	#params;
+	#onNews;
+	#onError;
+	#timer = null;
+	#backoff = new Backoff();
+	#closed = false;
+
+	/** onNews(method, map) for each notification, and without arguments when a connection has ended. */
+	constructor(site, params, onNews, onError) {
+		this.#params = params;
+		this.#onNews = onNews;
+		this.#onError = onError;
+		this.#link = new Link(site, true);
+		this.#link.onNotification = (method, [map]) => onNews(method, map);
+		this.#link.onEnd = () => this.#pause();
+		this.#subscribe();
+	}
+
+	async #subscribe() {
+		try {
+			await this.#link.call('subscribe', this.#params);
+			this.#backoff.reset();
+		} catch (error) {
+			if (this.#closed)
+				return;
+			if (error.code !== CODE.CANNOT_TELL) {
+				this.close();
+				this.#onError(error);
+			} else if (isAway(error))
+				this.#pause();
+			else
+				this.#link.hangUp('it does not answer');
+		}
+	}
+
+	#pause() {
+		if (this.#closed || this.#timer)
+			return;
+		this.#timer = setTimeout(() => {
+			this.#timer = null;
+			this.#subscribe();
+		}, this.#backoff.next());
+		this.#onNews();
+	}
+
+	close() {
+		this.#closed = true;
+		clearTimeout(this.#timer);
+		this.#link.close();
+	}
+}
+
+/** A notification `leadership` as a change, or null where it makes no sense. */
+function changeOf(map) {
+	if (typeof map?.task !== 'string' || typeof map.state !== 'string')
+		return null;
+	return Object.freeze({
+		task: map.task,
+		state: map.state,
+		leads: map.self === true,
+		token: Number.isSafeInteger(map.token) ? map.token : null,
+		leader: nameOf(map.leader),
+		version: map.leader?.version ?? null,
+		previous: nameOf(map.previous),
+		reason: map.reason ?? null,
+		since: map.since ?? null,
+		time: map.time ?? null,
+	});
+}
+
+const isSame = (a, b) => a !== undefined &&
+	['state', 'leads', 'token', 'leader', 'version'].every((key) => a[key] === b[key]);
+
+/** The changes of tasks as an async iterator. Who reads slowly gets the last state of each task. */
+export class Watch {
+	#open; // opens the subscription, when the first change is asked for
+	#subscription = null;
+	#told = new Map(); // the last change of each task that was given out
+	#fresh = new Map(); // those that were not yet
+	#wakes = []; // of calls of next() that wait
+	#ended = false;
+	#error; // to be told once
+
+	constructor(open) {
+		this.#open = open;
+	}
+
+	#take(method, map) {
+		const change = method === 'leadership' ? changeOf(map) : null;
+		if (change === null)
+			return;
+		this.#fresh.delete(change.task);
+		if (isSame(this.#told.get(change.task), change))
+			return;
+		this.#fresh.set(change.task, change);
+		this.#wakes.shift()?.();
+	}
+
+	async next() {
+		if (!this.#ended)
+			this.#subscription ??= this.#open((method, map) => this.#take(method, map), (error) => this.close(error));
+		while (this.#fresh.size === 0 && !this.#ended)
+			await new Promise((resolve) => { this.#wakes.push(resolve); });
+		if (this.#error !== undefined) {
+			const error = this.#error;
+			this.#error = undefined;
+			throw error;
+		}
+		for (const [task, change] of this.#fresh) {
+			this.#fresh.delete(task);
+			this.#told.set(task, change);
+			return { value: change, done: false };
+		}
+		return { value: undefined, done: true };
+	}
+
+	async return(value) {
+		this.close();
+		return { value, done: true };
+	}
+
+	/** Ends the iteration, with an error if there is one. */
+	close(error) {
+		if (this.#ended)
+			return;
+		this.#ended = true;
+		this.#error = error;
+		this.#subscription?.close();
+		this.#fresh.clear();
+		for (const wake of this.#wakes)
+			wake();
+	}
+
+	[Symbol.asyncIterator]() {
+		return this;
+	}
+}
