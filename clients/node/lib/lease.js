@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { CODE, KIND, ZkleaderError } from './error.js';
-import { Backoff } from './link.js';
+import { backoff } from './link.js';
 
 /*
  * Node has no clock that goes on while the machine is suspended: performance.now() is
@@ -77,7 +77,7 @@ export class Lease {
 		this.#until = sent + good;
 		this.#tellAt = this.#until - Math.max(good / 5, MARGIN_MS);
 		this.#set('tell', this.#tellAt, () => this.lose('the lease is over'));
-		this.#set('ask', sent + good / 3, () => this.#renew(new Backoff()));
+		this.#set('ask', sent + good / 3, () => this.#renew(backoff()));
 	}
 
 	#set(name, at, then) {
@@ -85,7 +85,7 @@ export class Lease {
 		this.#timers[name] = setTimeout(then, Math.max(0, at - performance.now()));
 	}
 
-	async #renew(backoff) {
+	async #renew(pause) {
 		let answer;
 		try {
 			answer = await this.#ask();
@@ -93,7 +93,7 @@ export class Lease {
 			if (error[KIND] === 'answered' || error.code !== CODE.CANNOT_TELL)
 				this.lose(error.message);
 			else if (!this.#over)
-				this.#set('ask', performance.now() + backoff.next(), () => this.#renew(backoff));
+				this.#set('ask', performance.now() + pause(), () => this.#renew(pause));
 			return;
 		}
 		if (!answer.leads)

@@ -9,19 +9,13 @@ const ID_MAX = 2 ** 32 - 1;
 const FIRST_PAUSE_MS = 50;
 const LAST_PAUSE_MS = 1000;
 
-/** The pauses between attempts to reach a sidecar: from 50 ms to 1 s, with a little chance. */
-export class Backoff {
-	#next = FIRST_PAUSE_MS;
-
-	reset() {
-		this.#next = FIRST_PAUSE_MS;
-	}
-
-	next() {
-		const pause = this.#next * (0.9 + 0.2 * Math.random());
-		this.#next = Math.min(2 * this.#next, LAST_PAUSE_MS);
-		return pause;
-	}
+/** A function that gives the next pause before a sidecar is tried again: from 50 ms to 1 s, with a little chance. */
+export function backoff() {
+	let next = FIRST_PAUSE_MS / 2;
+	return () => {
+		next = Math.min(2 * next, LAST_PAUSE_MS);
+		return next * (0.9 + 0.2 * Math.random());
+	};
 }
 
 /** The error map of an answer as an error. */
@@ -45,13 +39,12 @@ export class Link {
 	#turns = []; // of calls that wait until fewer are in flight
 	#lastId = 0;
 	#closed = false;
+	#onEnd = null;
 
 	/** How many connections there have been. */
 	serial = 0;
 	/** Called with (method, params) of each notification. */
 	onNotification = null;
-	/** Called when a connection has ended. */
-	onEnd = null;
 
 	constructor({ path, timeoutMs }, busy = false) {
 		this.#path = path;
@@ -61,6 +54,12 @@ export class Link {
 
 	get isConnected() {
 		return this.#socket !== null;
+	}
+
+	/** Resolves when the present connection has ended. */
+	async ended() {
+		if (this.#socket !== null)
+			await new Promise((resolve) => { this.#onEnd = resolve; });
 	}
 
 	/**
@@ -202,7 +201,7 @@ export class Link {
 			this.#settle(id).reject(error);
 		for (const resolve of this.#turns.splice(0))
 			resolve();
-		this.onEnd?.();
+		this.#onEnd?.();
 	}
 
 	#take(message) {

@@ -3,14 +3,14 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KIND, cannotTell, isAway } from './error.js';
 import { Lease, goodMs, isCount } from './lease.js';
-import { Backoff } from './link.js';
+import { backoff } from './link.js';
 
 const PING_MS = 5000; // between looks whether the sidecar is there while a claim waits
 const PATIENCE_MS = 10000; // for a sidecar that went while a claim, or the end of a run, was outstanding
 
 /** Has a claim answered, by a sidecar that was started anew as well, which knows it by its id. */
 async function claim(link, task, options, signal) {
-	const backoff = new Backoff();
+	const pause = backoff();
 	let patientUntil = 0;
 	const ping = setInterval(() => link.isConnected && link.call('check', [task]).catch((error) => {
 		if (error[KIND] === 'late')
@@ -27,7 +27,7 @@ async function claim(link, task, options, signal) {
 					throw error;
 			}
 			options.again = true;
-			await sleep(backoff.next(), undefined, { signal });
+			await sleep(pause(), undefined, { signal });
 		}
 	} finally {
 		clearInterval(ping);
@@ -74,7 +74,7 @@ class Run {
 	/** Has its end recorded, by the next sidecar if need be. */
 	async finish(end) {
 		const until = performance.now() + PATIENCE_MS;
-		const backoff = new Backoff();
+		const pause = backoff();
 		for (;;) {
 			try {
 				const over = await this.#attach();
@@ -87,7 +87,7 @@ class Run {
 				if (!isAway(error) || performance.now() >= until)
 					throw cannotTell(error[KIND], `the end of the run could not be recorded: ${error.message}`, error);
 			}
-			await sleep(backoff.next());
+			await sleep(pause());
 		}
 	}
 }

@@ -1,6 +1,7 @@
-import { CODE, isAway } from './error.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CODE } from './error.js';
 import { nameOf } from './lease.js';
-import { Backoff, Link } from './link.js';
+import { Link, backoff } from './link.js';
 
 /**
  * News of tasks, over restarts of the sidecar. They have a connection of their own: a subscription
@@ -8,54 +9,40 @@ import { Backoff, Link } from './link.js';
  */
 export class Subscription {
 	#link;
-	#params;
-	#onNews;
-	#onError;
-	#timer = null;
-	#backoff = new Backoff();
-	#closed = false;
+	#closing = new AbortController();
 
 	/** onNews(method, map) for each notification, and without arguments when a connection has ended. */
 	constructor(site, params, onNews, onError) {
-		this.#params = params;
-		this.#onNews = onNews;
-		this.#onError = onError;
 		this.#link = new Link(site, true);
 		this.#link.onNotification = (method, [map]) => onNews(method, map);
-		this.#link.onEnd = () => this.#pause();
-		this.#subscribe();
+		this.#keep(params, onNews).catch((error) => {
+			this.close();
+			onError(error);
+		});
 	}
 
-	async #subscribe() {
-		try {
-			await this.#link.call('subscribe', this.#params);
-			this.#backoff.reset();
-		} catch (error) {
-			if (this.#closed)
-				return;
-			if (error.code !== CODE.CANNOT_TELL) {
-				this.close();
-				this.#onError(error);
-			} else if (isAway(error))
-				this.#pause();
-			else
+	async #keep(params, onNews) {
+		const { signal } = this.#closing;
+		let pause = backoff();
+		for (;;) {
+			try {
+				await this.#link.call('subscribe', params);
+				pause = backoff();
+				await this.#link.ended();
+			} catch (error) {
+				if (error.code !== CODE.CANNOT_TELL && !signal.aborted)
+					throw error;
 				this.#link.hangUp('it does not answer');
+			}
+			if (signal.aborted)
+				return;
+			onNews();
+			await sleep(pause(), undefined, { signal }).catch(() => {});
 		}
 	}
 
-	#pause() {
-		if (this.#closed || this.#timer)
-			return;
-		this.#timer = setTimeout(() => {
-			this.#timer = null;
-			this.#subscribe();
-		}, this.#backoff.next());
-		this.#onNews();
-	}
-
 	close() {
-		this.#closed = true;
-		clearTimeout(this.#timer);
+		this.#closing.abort();
 		this.#link.close();
 	}
 }
