@@ -1,0 +1,3 @@
+module zkleader
+
+go 1.19
