@@ -84,10 +84,10 @@ func newAnswer(task string, r reply) (*Answer, *Error) {
 	state, isText := m["state"].(string)
 	token, isCount := m.count("token")
 	t, ok := termOf(m, "leader", r.sent)
-	if !ok || !isText || !isCount {
+	by, isMap := asRecord(m["led_by"])
+	if !ok || !isText || !isCount || !(isMap || m["led_by"] == nil) {
 		return nil, senseless("no word on who leads")
 	}
-	by, _ := asRecord(m["led_by"])
 	return &Answer{task, state, token, nameOf(m["led_by"]), by.text("version"), t.why, t}, nil
 }
 

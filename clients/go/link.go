@@ -321,7 +321,7 @@ func (c *conn) take(message any) error {
 			a = answer{err: &Error{Code: int(code), Message: text, kind: answered}}
 		}
 		if id == 0 && a.err != nil {
-			c.fail(a.err) // it did not understand us, and hangs up
+			c.fail(senseless(a.err.Message)) // it did not understand us, and hangs up
 		}
 		if answers := c.settle(uint32(id)); answers != nil { // else it has timed out
 			answers <- a

@@ -91,8 +91,10 @@ func (c *Client) Watch(ctx context.Context, tasks ...string) *Watch {
 		params = append(params, task)
 	}
 	ctx, cancel := c.bind(ctx)
+	ended := make(chan struct{})
 	go func() {
 		defer cancel()
+		defer close(ended)
 		err := c.subscribe(ctx, params, func(method string, m record) {
 			if change, ok := changeOf(m); ok && method == "leadership" {
 				w.add(change)
@@ -106,7 +108,10 @@ func (c *Client) Watch(ctx context.Context, tasks ...string) *Watch {
 		}
 	}()
 	go func() {
-		defer close(changes)
+		defer func() {
+			<-ended // so Err knows why
+			close(changes)
+		}()
 		told := map[string]Change{}
 		for {
 			change, ok := w.take()

@@ -30,8 +30,8 @@ export interface Answer {
 	/** How long `leads` stays true. */
 	readonly leftMs: number;
 	readonly state: State;
-	/** The fencing token, which grows with each leader; 0 while none is known. */
-	readonly token: number;
+	/** The fencing token, which grows with each leader; 0 while none is known. A bigint only beyond 2^53. */
+	readonly token: number | bigint;
 	/** What the leader's node is called, and its version; null while nobody is known to lead. */
 	readonly leader: string | null;
 	readonly version: string | null;
@@ -44,7 +44,7 @@ export interface Change {
 	readonly task: string;
 	readonly state: State;
 	readonly leads: boolean;
-	readonly token: number | null;
+	readonly token: number | bigint | null;
 	readonly leader: string | null;
 	readonly version: string | null;
 	/** Who led before. */
@@ -59,7 +59,7 @@ export interface Change {
 /** Leadership that is renewed while a function goes on. */
 export interface Lease {
 	readonly task: string;
-	readonly token: number;
+	readonly token: number | bigint;
 	/** Aborted when the leadership is lost, at least 100 ms before the lease is over; and when it is left. */
 	readonly signal: AbortSignal;
 	readonly leads: boolean;
@@ -79,7 +79,7 @@ export interface Run extends Lease {
 }
 
 export type Outcome<T> =
-	| { ran: true; reason: 'ok'; tick: string | null; token: number; attempt: number; value: T }
+	| { ran: true; reason: 'ok'; tick: string | null; token: number | bigint; attempt: number; value: T }
 	/** `taken`: the tick is claimed already; `waited`: another leads; `nobody`: nobody may run it. */
 	| { ran: false; reason: 'taken' | 'waited' | 'nobody' | (string & {}); tick: string | null; why: string };
 

@@ -10,6 +10,7 @@ const GOOD_MAX_MS = 5000;
 const MARGIN_MS = 100; // at least, between word of a loss and the end of the lease
 
 export const isCount = (n) => Number.isSafeInteger(n) && n >= 0;
+export const isToken = (n) => isCount(n) || (typeof n === 'bigint' && n >= 0);
 
 /** How long a lease of the sidecar's is taken for. */
 export const goodMs = (leaseMs) => Math.min(leaseMs / 2, GOOD_MAX_MS);
@@ -36,7 +37,9 @@ export class Answer {
 	static fault(result) {
 		if (typeof result?.leader !== 'boolean' || typeof result.state !== 'string')
 			return 'no word on who leads';
-		return isCount(result.token) && isCount(result.lease_ms) ? undefined : 'a token or a lease that is no number';
+		if (typeof (result.led_by ?? null) !== 'object')
+			return 'a leader that is no map';
+		return isToken(result.token) && isCount(result.lease_ms) ? undefined : 'a token or a lease that is no number';
 	}
 
 	get leads() {

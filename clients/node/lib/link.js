@@ -211,7 +211,7 @@ export class Link {
 		} else if (kind === 1 && message.length === 4 && Number.isInteger(id)) {
 			const refused = error === null ? null : refusal(error);
 			if (id === 0 && refused)
-				this.#drop(refused); // it did not understand us, and hangs up
+				this.nonsense(refused.message); // it did not understand us, and hangs up
 			const call = this.#settle(id); // none, where it has timed out
 			if (refused)
 				call?.reject(refused);

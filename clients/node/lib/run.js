@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KIND, cannotTell, isAway } from './error.js';
-import { Lease, goodMs, isCount } from './lease.js';
+import { Lease, goodMs, isCount, isToken } from './lease.js';
 import { backoff } from './link.js';
 
 const PING_MS = 5000; // between looks whether the sidecar is there while a claim waits
@@ -99,7 +99,7 @@ export async function runTick(link, task, fn, { tickMs, waitMs, signal }, begun)
 	const claimed = await claim(link, task, { kind: 'run', id, again: false, now_ms: now.getTime(),
 		zone_ms: -now.getTimezoneOffset() * 60000, tick_ms: tickMs, wait_ms: waitMs }, signal);
 	const { outcome, tick = null, token, attempt, partition = null, partitions = null, why = '' } = claimed ?? {};
-	if (typeof outcome !== 'string' || (outcome === 'yours' && !(isCount(token) && isCount(claimed.run))))
+	if (typeof outcome !== 'string' || (outcome === 'yours' && !(isToken(token) && isCount(claimed.run))))
 		throw link.nonsense('no word on the outcome of a claim');
 	if (outcome !== 'yours')
 		return { ran: false, reason: outcome, tick, why };

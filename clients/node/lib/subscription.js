@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CODE } from './error.js';
-import { nameOf } from './lease.js';
+import { isToken, nameOf } from './lease.js';
 import { Link, backoff } from './link.js';
 
 /**
@@ -55,7 +55,7 @@ function changeOf(map) {
 		task: map.task,
 		state: map.state,
 		leads: map.self === true,
-		token: Number.isSafeInteger(map.token) ? map.token : null,
+		token: isToken(map.token) ? map.token : null,
 		leader: nameOf(map.leader),
 		version: map.leader?.version ?? null,
 		previous: nameOf(map.previous),

@@ -8,7 +8,9 @@ const LOOK_MS = 50; // between looks whether a run still leads
 const z = connect(process.argv[2]);
 const kept = new Map(); // what later requests are about, by id
 
-const write = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+/** A token beyond 2^53 is written as the number that it is. */
+const numbers = (_, value) => (typeof value === 'bigint' ? `bigint:${value}` : value);
+const write = (message) => process.stdout.write(`${JSON.stringify(message, numbers).replace(/"bigint:(\d+)"/g, '$1')}\n`);
 const seconds = (s) => (s === null || s === undefined ? undefined : s * 1000);
 
 function lengthOf(text) {
