@@ -7,8 +7,8 @@ package zkleader
 
 import (
 	"context"
+	"math"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 // Forever is a wait without an end.
-const Forever = forever
+const Forever = time.Duration(math.MaxInt64)
 
 // Options of a Client.
 type Options struct {
@@ -35,8 +35,8 @@ type Options struct {
 type Client struct {
 	options Options
 	link    *link
-	done    chan struct{} // closed with the client
-	once    sync.Once
+	ctx     context.Context // done when the client is closed
+	cancel  context.CancelFunc
 }
 
 // New makes a Client.
@@ -50,16 +50,19 @@ func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
-	c := &Client{options: o, done: make(chan struct{})}
+	c := &Client{options: o}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.link = c.newLink()
 	return c
 }
 
-func (c *Client) newLink() *link { return newLink(c.options.Socket, c.options.Timeout) }
+func (c *Client) newLink() *link {
+	return &link{path: c.options.Socket, timeout: c.options.Timeout, turns: make(chan struct{}, inFlightMax)}
+}
 
 // Close ends all that goes on: questions fail, watches end, leases are lost.
 func (c *Client) Close() {
-	c.once.Do(func() { close(c.done) })
+	c.cancel()
 	c.link.close()
 }
 
@@ -68,7 +71,7 @@ func (c *Client) bind(ctx context.Context) (context.Context, context.CancelFunc)
 	bound, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
-		case <-c.done:
+		case <-c.ctx.Done():
 			cancel()
 		case <-bound.Done():
 		}
@@ -76,30 +79,12 @@ func (c *Client) bind(ctx context.Context) (context.Context, context.CancelFunc)
 	return bound, cancel
 }
 
-// isClosed tells whether Close was called.
-func (c *Client) isClosed() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // Call calls any method of docs/PROTOCOL.md, and sends nothing twice. Parameters are nil, bool, int,
-// int64, uint64, float64, string, []byte, []any and map[string]any; so are results, with integers as
-// int64, or uint64 beyond that.
+// int64, uint64, string, []byte, []any and map[string]any; so are results, with integers as int64, or
+// uint64 beyond that, and float64.
 func (c *Client) Call(ctx context.Context, method string, params ...any) (any, error) {
-	r, err := c.link.call(ctx, 0, false, method, params...)
-	return r.result, fault(err)
-}
-
-// fault is a *Error as an error: nil stays nil.
-func fault(err *Error) error {
-	if err == nil {
-		return nil
-	}
-	return err
+	a, err := c.link.call(ctx, 0, false, method, params...)
+	return a.result, err
 }
 
 // Leads asks whether this node leads the task. While nobody does, the answer waits up to 1 s for that.
@@ -107,29 +92,23 @@ func (c *Client) Leads(ctx context.Context, task string) (*Answer, error) {
 	return c.LeadsWithin(ctx, task, settleTime)
 }
 
-// LeadsWithin is Leads with another time to wait.
+// LeadsWithin is Leads with another time to wait, at most 24 h.
 func (c *Client) LeadsWithin(ctx context.Context, task string, wait time.Duration) (*Answer, error) {
-	a, err := c.check(ctx, task, wait)
-	return a, fault(err)
-}
-
-func (c *Client) check(ctx context.Context, task string, wait time.Duration) (*Answer, *Error) {
+	params := []any{task}
 	if wait < 0 || wait > waitMax {
 		return nil, misuse("a wait is from 0 to 24 h")
-	}
-	params := []any{task}
-	if wait > 0 {
+	} else if wait > 0 {
 		params = append(params, milliseconds(wait))
 	}
-	r, err := c.link.call(ctx, wait, true, "check", params...)
+	a, err := c.link.call(ctx, wait, true, "check", params...)
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAnswer(task, r)
-	if err != nil {
-		c.link.hangUp(err)
+	found, ok := newAnswer(task, a)
+	if !ok {
+		return nil, c.link.nonsense("no word on who leads")
 	}
-	return a, err
+	return found, nil
 }
 
 // milliseconds are whole ones, rounded up.
@@ -138,8 +117,7 @@ func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 
 // Leading calls f once this node leads the task, and returns what f returns. It waits up to wait for
 // that (Forever: as long as it takes), or until ctx is done. The context that f gets is done when
 // leadership is lost, at least 100 ms before the lease is over, or ctx is.
-func (c *Client) Leading(ctx context.Context, task string, wait time.Duration,
-	f func(context.Context, *Lease) error) error {
+func (c *Client) Leading(ctx context.Context, task string, wait time.Duration, f func(context.Context, *Lease) error) error {
 	ctx, cancel := c.bind(ctx)
 	defer cancel()
 	first, err := c.enter(ctx, task, wait)
@@ -147,8 +125,8 @@ func (c *Client) Leading(ctx context.Context, task string, wait time.Duration,
 		return err
 	}
 	l := &Lease{Task: task, Token: first.Token, cancel: cancel, term: first.term}
-	l.ask = func(ctx context.Context) (term, *Error) {
-		a, err := c.check(ctx, task, 0)
+	l.ask = func(ctx context.Context) (term, error) {
+		a, err := c.LeadsWithin(ctx, task, 0)
 		if err != nil {
 			return term{}, err
 		}
@@ -161,69 +139,69 @@ func (c *Client) Leading(ctx context.Context, task string, wait time.Duration,
 }
 
 // enter waits until this node leads.
-func (c *Client) enter(ctx context.Context, task string, wait time.Duration) (*Answer, *Error) {
-	var pauses backoff
-	news := make(chan struct{}, 1)
-	subscribed := false
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+func (c *Client) enter(ctx context.Context, task string, wait time.Duration) (*Answer, error) {
 	begin := time.Now()
+	news := make(chan struct{}, 1)
+	subscribe := func() {
+		_ = c.subscribe(ctx, []any{task, map[string]any{"mine": true}}, func(string, record) {
+			select {
+			case news <- struct{}{}:
+			default: // it is known already that there are some
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var pauses backoff
 	for {
-		settle := settleTime
-		if left := wait - time.Since(begin); left < settle {
-			settle = left
-		}
-		if settle < 0 {
-			settle = 0
-		}
+		a, err := c.LeadsWithin(ctx, task, within(settleTime, wait-time.Since(begin)))
 		pause := lookTime
-		a, err := c.check(ctx, task, settle)
-		if err == nil {
-			if a.term.isEnough() {
-				return a, nil
-			}
+		switch {
+		case err == nil && a.term.isEnough():
+			return a, nil
+		case err == nil:
+			err = &Error{a.code(), a.Why, answered, nil}
 			pauses = backoff{}
-			err = &Error{Code: a.code(), Message: a.Why, kind: answered}
-			if !subscribed {
-				subscribed = true
-				following, cancel := context.WithCancel(ctx)
-				defer cancel()
-				go c.subscribe(following, []any{task, map[string]any{"mine": true}}, func(string, record) { poke(news) })
+			if subscribe != nil {
+				go subscribe()
+				subscribe = nil
 			}
-		} else if err.Code != CannotTell || ctx.Err() != nil || c.isClosed() {
+		case as(err).Code != CannotTell || ctx.Err() != nil:
 			return nil, err
-		} else {
+		default:
 			pause = pauses.next()
 		}
-		if time.Since(begin) >= wait {
+		left := wait - time.Since(begin)
+		if left <= 0 {
 			return nil, err
 		}
-		look := time.NewTimer(pause)
+		timer := time.NewTimer(within(pause, left))
 		select {
 		case <-news:
-		case <-look.C:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
-		look.Stop()
+		timer.Stop()
 	}
+}
+
+// within is d, or left if that is less, and never less than 0.
+func within(d, left time.Duration) time.Duration {
+	if left < d {
+		d = left
+	}
+	if d < 0 {
+		return 0
+	}
+	return d
 }
 
 // code says why this node does not lead, as zkleader-check does.
 func (a *Answer) code() int {
-	switch {
-	case a.State != "disconnected" && a.Leader != "":
+	if a.State != "disconnected" && a.Leader != "" {
 		return NotLeader
-	case a.State == "paused" || a.State == "drained":
+	} else if a.State == "paused" || a.State == "drained" {
 		return Nobody
 	}
 	return CannotTell
-}
-
-// poke wakes who waits for the channel, which holds one.
-func poke(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
 }

@@ -163,7 +163,7 @@ func (d *decoder) skip(n int) any {
 	return nil
 }
 
-func (d *decoder) array(n, depth int) any {
+func (d *decoder) array(n, depth int) []any {
 	if depth >= depthMax {
 		panic(failure{malformed("nested too deeply")})
 	}
@@ -174,17 +174,15 @@ func (d *decoder) array(n, depth int) any {
 	return list
 }
 
-func (d *decoder) dict(n, depth int) any {
-	if depth >= depthMax {
-		panic(failure{malformed("nested too deeply")})
-	}
-	dict := map[string]any{}
-	for ; n > 0; n-- {
-		key, ok := d.value(depth + 1).(string)
+func (d *decoder) dict(n, depth int) map[string]any {
+	items := d.array(2*n, depth)
+	dict := make(map[string]any, n)
+	for i := 0; i < len(items); i += 2 {
+		key, ok := items[i].(string)
 		if !ok {
 			panic(failure{malformed("the key of a map is no string")})
 		}
-		dict[key] = d.value(depth + 1)
+		dict[key] = items[i+1]
 	}
 	return dict
 }
@@ -241,9 +239,10 @@ func (d *decoder) value(depth int) any {
 // A record is a map of the protocol, of which it is not known what it holds.
 type record map[string]any
 
-func asRecord(value any) (record, bool) {
-	m, ok := value.(map[string]any)
-	return m, ok
+// asRecord is nil, which has nothing in it, of what is no map.
+func asRecord(value any) record {
+	m, _ := value.(map[string]any)
+	return m
 }
 
 func (r record) text(key string) string {

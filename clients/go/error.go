@@ -38,18 +38,22 @@ func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.cause }
 
 func cannotTell(k kind, cause error, format string, args ...any) *Error {
-	return &Error{Code: CannotTell, Message: fmt.Sprintf(format, args...), kind: k, cause: cause}
+	return &Error{CannotTell, fmt.Sprintf(format, args...), k, cause}
 }
 
 func misuse(format string, args ...any) *Error {
-	return &Error{Code: Misuse, Message: fmt.Sprintf(format, args...)}
+	return &Error{Misuse, fmt.Sprintf(format, args...), misused, nil}
 }
 
 func senseless(why string) *Error {
 	return cannotTell(nonsense, nil, "the answer of the sidecar makes no sense: %s", why)
 }
 
-func clientClosed() *Error { return cannotTell(closed, nil, "the client is closed") }
+// as is an error of this package's own functions as what it is.
+func as(err error) *Error {
+	e, _ := err.(*Error)
+	return e
+}
 
 // isAway tells whether the same may be asked of the next sidecar.
-func (e *Error) isAway() bool { return e.kind == away || e.kind == cut }
+func isAway(err error) bool { return as(err).kind == away || as(err).kind == cut }

@@ -18,17 +18,18 @@ type SubmitOptions struct {
 	Delay     time.Duration // likewise
 	Key       string        // the job of that key that is kept takes the place of this one
 	WhileOpen bool          // the key counts only until its job has ended
-	Callback  string
+	Callback  string        // a URL that is told of its end
 }
 
 // A Job is what became of a job. Times are RFC 3339, "" for what has not been.
 type Job struct {
-	ID, Queue, State           string // State: queued, assigned, running; ok, dead, lost, cancelled
-	Attempt                    int
-	ExitStatus                 int // -1: none
-	Key, By, Host, Node        string
-	Submitted, Due, Start, End string
-	Why, Detail, Output        string
+	ID, Queue, State string // State: queued, assigned, running; for ever ok, dead, lost, cancelled
+	Attempt          int
+	ExitStatus       int // -1: none
+	Node             string
+	Started, Ended   string
+	Why, Detail      string // why it has not ended well
+	Output           string
 }
 
 // HasEnded tells whether the state is for ever.
@@ -38,12 +39,10 @@ func (j *Job) HasEnded() bool {
 
 // NewJobID is an id for a job to submit.
 func (c *Client) NewJobID(ctx context.Context, queue string) (string, error) {
-	r, err := c.link.call(ctx, 0, true, "job_id", queue)
-	if err == nil {
-		if m, _ := asRecord(r.result); m.text("id") != "" {
-			return m.text("id"), nil
-		}
-	} else if err.Code != Misuse {
+	a, err := c.link.call(ctx, 0, true, "job_id", queue)
+	if id := asRecord(a.result).text("id"); id != "" {
+		return id, nil
+	} else if err != nil && as(err).Code != Misuse {
 		return "", err
 	} // of a release that has no such method
 	return queue + "." + strconv.FormatInt(time.Now().Unix()/60, 36) + "." + newUUID(), nil
@@ -51,18 +50,16 @@ func (c *Client) NewJobID(ctx context.Context, queue string) (string, error) {
 
 // Submit submits a job; its id, once it is committed. Where an id comes with an error, submitting that
 // again is safe for 10 minutes.
-func (c *Client) Submit(ctx context.Context, queue string, payload []byte, o SubmitOptions) (string, error) {
+func (c *Client) Submit(ctx context.Context, queue string, payload []byte, o SubmitOptions) (id string, err error) {
 	if len(payload) > payloadMax {
 		return "", misuse("a payload has at most %d bytes: submit where it lies if it is more", payloadMax)
 	}
-	if o.ID == "" {
-		id, err := c.NewJobID(ctx, queue)
-		if err != nil {
+	if id = o.ID; id == "" {
+		if id, err = c.NewJobID(ctx, queue); err != nil {
 			return "", err
 		}
-		o.ID = id
 	}
-	options := map[string]any{"id": o.ID, "payload": payload}
+	options := map[string]any{"id": id, "payload": payload}
 	setMilliseconds(options, "in_ms", o.Delay)
 	if !o.At.IsZero() {
 		options["at"] = o.At.UTC().Format(time.RFC3339)
@@ -76,56 +73,43 @@ func (c *Client) Submit(ctx context.Context, queue string, payload []byte, o Sub
 	if o.Callback != "" {
 		options["callback"] = o.Callback
 	}
-	r, err := c.link.call(ctx, 0, true, "submit", queue, options)
-	if err != nil {
-		return o.ID, err
+	a, err := c.link.call(ctx, 0, true, "submit", queue, options)
+	if other := asRecord(a.result).text("id"); other != "" {
+		id = other // of the same key
 	}
-	if m, _ := asRecord(r.result); m.text("id") != "" {
-		return m.text("id"), nil // another's, of the same key
-	}
-	return o.ID, nil
+	return id, err
 }
 
 // Job tells what became of a job: now, or once it has ended or wait is over.
 func (c *Client) Job(ctx context.Context, id string, wait time.Duration) (*Job, error) {
-	j, err := c.job(ctx, id, wait)
-	return j, fault(err)
-}
-
-func (c *Client) job(ctx context.Context, id string, wait time.Duration) (*Job, *Error) {
 	params := []any{id}
 	if wait > 0 {
 		params = append(params, map[string]any{"wait_ms": milliseconds(wait)})
 	}
-	r, err := c.link.call(ctx, wait, true, "job", params...)
+	a, err := c.link.call(ctx, wait, true, "job", params...)
 	if err != nil {
 		return nil, err
 	}
-	m, _ := asRecord(r.result)
+	m := asRecord(a.result)
 	if m.text("state") == "" {
-		err = senseless("a job without a state")
-		c.link.hangUp(err)
-		return nil, err
+		return nil, c.link.nonsense("a job without a state")
 	}
 	attempt, _ := m.count("attempt")
-	status := -1
-	if n, ok := m.count("exit_status"); ok {
-		status = int(n)
+	j := &Job{m.text("id"), m.text("queue"), m.text("state"), int(attempt), -1, m.text("node"), m.text("started"),
+		m.text("ended"), m.text("why"), m.text("detail"), m.text("output")}
+	if status, ok := m.count("exit_status"); ok {
+		j.ExitStatus = int(status)
 	}
-	return &Job{m.text("id"), m.text("queue"), m.text("state"), int(attempt), status, m.text("key"), m.text("by"),
-		m.text("host"), m.text("node"), m.text("submitted"), m.text("due"), m.text("started"), m.text("ended"),
-		m.text("why"), m.text("detail"), m.text("output")}, nil
+	return j, nil
 }
 
 // Wait waits until a job has ended, over restarts of the sidecar.
 func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 	var pauses backoff
 	for {
-		j, err := c.job(ctx, id, jobWait)
-		if err != nil && !err.isAway() {
-			return nil, err
-		} else if err == nil && j.HasEnded() {
-			return j, nil
+		j, err := c.Job(ctx, id, jobWait)
+		if err == nil && j.HasEnded() || err != nil && !isAway(err) {
+			return j, err
 		}
 		if !sleep(ctx, pauses.next()) {
 			return nil, done(ctx)
@@ -135,8 +119,7 @@ func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 
 // Cancel ends a job, or has it never begin; false: it had ended already.
 func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
-	r, err := c.link.call(ctx, 0, false, "cancel", id)
-	m, _ := asRecord(r.result)
-	isDone, _ := m.flag("done")
-	return isDone, fault(err)
+	a, err := c.link.call(ctx, 0, false, "cancel", id)
+	isDone, _ := asRecord(a.result).flag("done")
+	return isDone, err
 }

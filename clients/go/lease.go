@@ -2,7 +2,6 @@ package zkleader
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -69,8 +68,7 @@ func termOf(r record, leads string, sent time.Duration) (term, bool) {
 }
 
 // nameOf is what the node of a worker is called, "" where nobody is known.
-func nameOf(value any) string {
-	worker, _ := asRecord(value)
+func nameOf(worker record) string {
 	for _, key := range []string{"node", "hostname", "id"} {
 		if name := worker.text(key); name != "" {
 			return name
@@ -79,16 +77,14 @@ func nameOf(value any) string {
 	return ""
 }
 
-func newAnswer(task string, r reply) (*Answer, *Error) {
-	m, _ := asRecord(r.result)
+func newAnswer(task string, a answer) (*Answer, bool) {
+	m := asRecord(a.result)
+	by := asRecord(m["led_by"])
 	state, isText := m["state"].(string)
 	token, isCount := m.count("token")
-	t, ok := termOf(m, "leader", r.sent)
-	by, isMap := asRecord(m["led_by"])
-	if !ok || !isText || !isCount || !(isMap || m["led_by"] == nil) {
-		return nil, senseless("no word on who leads")
-	}
-	return &Answer{task, state, token, nameOf(m["led_by"]), by.text("version"), t.why, t}, nil
+	t, ok := termOf(m, "leader", a.sent)
+	ok = ok && isText && isCount && (by != nil || m["led_by"] == nil)
+	return &Answer{task, state, token, nameOf(by), by.text("version"), t.why, t}, ok
 }
 
 // A Lease is leadership that is renewed while a function goes on.
@@ -96,21 +92,26 @@ type Lease struct {
 	Task  string
 	Token uint64 // the fencing token
 
-	ask    func(context.Context) (term, *Error)
+	ask    func(context.Context) (term, error)
 	cancel context.CancelFunc // of the function's context
 
 	mu   sync.Mutex
 	term term
-	err  *Error // once it is lost or left
+	err  error // once it is lost or left
 }
 
 // Check is an error with the code NotLeader once leadership is lost. To be called before each step
 // that must not happen twice.
 func (l *Lease) Check() error {
-	if err := l.look(); err != nil {
-		return err
+	l.mu.Lock()
+	over := now() >= l.term.tellAt()
+	l.mu.Unlock()
+	if over { // word of that may be late: the program was stopped
+		l.end("leadership is lost: the lease is over", lost)
 	}
-	return nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }
 
 // Left is what is left of the lease; it is renewed before it is over.
@@ -120,28 +121,15 @@ func (l *Lease) Left() time.Duration {
 	return l.term.left()
 }
 
-// look is the error once the lease is lost or left. Word of that may be late: the program was stopped.
-func (l *Lease) look() *Error {
-	l.mu.Lock()
-	over := now() >= l.term.tellAt()
-	l.mu.Unlock()
-	if over {
-		l.end("leadership is lost: the lease is over", lost)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
-}
-
 func (l *Lease) isLost() bool {
-	err := l.look()
-	return err != nil && err.kind == lost
+	err := l.Check()
+	return err != nil && as(err).kind == lost
 }
 
 func (l *Lease) end(why string, k kind) {
 	l.mu.Lock()
 	if l.err == nil {
-		l.err = &Error{Code: NotLeader, Message: fmt.Sprintf("%s: %s", l.Task, why), kind: k}
+		l.err = &Error{NotLeader, l.Task + ": " + why, k, nil}
 	}
 	l.mu.Unlock()
 	l.cancel()
@@ -158,7 +146,7 @@ func (l *Lease) keep(ctx context.Context) {
 		if next > tellAt {
 			next = tellAt
 		}
-		if !sleep(ctx, next-now()) || l.look() != nil {
+		if !sleep(ctx, next-now()) || l.Check() != nil {
 			return
 		}
 		asking, cancel := context.WithTimeout(ctx, tellAt-now())
@@ -176,8 +164,8 @@ func (l *Lease) keep(ctx context.Context) {
 		case err == nil:
 			l.end("leadership is lost: "+t.why, lost)
 			return
-		case err.kind == answered || err.Code != CannotTell:
-			l.end("leadership is lost: "+err.Message, lost)
+		case as(err).kind == answered || as(err).Code != CannotTell:
+			l.end("leadership is lost: "+err.Error(), lost)
 			return
 		default:
 			next = now() + pauses.next()

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"math/rand"
 	"net"
@@ -18,7 +17,6 @@ const (
 	inFlightMax = 900      // requests; the sidecar ends a connection with more than 1,000 that wait
 	firstPause  = 50 * time.Millisecond
 	lastPause   = time.Second
-	forever     = time.Duration(math.MaxInt64)
 )
 
 // A backoff gives the pauses before a sidecar is tried again: from 50 ms to 1 s, with a little chance.
@@ -55,278 +53,225 @@ type link struct {
 	timeout time.Duration
 	notify  func(method string, params record) // called with each notification, by who reads
 	turns   chan struct{}                      // of what is in flight
+	reading sync.WaitGroup
+	writes  sync.Mutex // held by who writes
 
-	mu     sync.Mutex
-	conn   *conn // nil: none yet
-	closed bool
-	serial int // how many connections there have been
-}
-
-// A conn is one connection.
-type conn struct {
-	link   *link
-	serial int
-	socket net.Conn
-	writes sync.Mutex    // held by who writes
-	ended  chan struct{} // closed with it
-
-	mu      sync.Mutex // held briefly, never by who waits
-	err     *Error     // why it has ended
+	mu      sync.Mutex // held briefly, but while a connection is made
+	socket  net.Conn   // nil: there is none
+	serial  int        // how many connections there have been
+	ended   chan struct{}
+	closed  *Error // once it is
 	lastID  uint32
 	pending map[uint32]chan answer
 }
 
+// An answer is the result of a call, when that was sent, and on which connection.
 type answer struct {
 	result any
-	err    *Error
-}
-
-// A reply is the result of a call, and when that was sent.
-type reply struct {
-	result any
 	sent   time.Duration
+	serial int
+	err    error
 }
 
-func newLink(path string, timeout time.Duration) *link {
-	return &link{path: path, timeout: timeout, turns: make(chan struct{}, inFlightMax)}
-}
-
-// get is the connection.
-func (l *link) get(ctx context.Context) (*conn, *Error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, clientClosed()
+// connect makes a connection if there is none. l.mu is held.
+func (l *link) connect(ctx context.Context) error {
+	if l.closed != nil {
+		return l.closed
 	}
-	if l.conn != nil && l.conn.why() == nil {
-		return l.conn, nil
+	if l.socket != nil {
+		return nil
 	}
 	socket, err := (&net.Dialer{Timeout: l.timeout}).DialContext(ctx, "unix", l.path)
 	if err != nil {
+		why := err
 		var errno syscall.Errno
 		if errors.As(err, &errno) {
-			return nil, cannotTell(away, err, "no sidecar answers on %s: %v", l.path, errno)
+			why = errno
 		}
-		return nil, cannotTell(away, err, "no sidecar answers: %v", err)
+		return cannotTell(away, err, "no sidecar answers on %s: %v", l.path, why)
 	}
 	l.serial++
-	l.conn = &conn{link: l, serial: l.serial, socket: socket, ended: make(chan struct{}), pending: map[uint32]chan answer{}}
-	go l.conn.read()
-	return l.conn, nil
+	l.socket, l.ended, l.pending = socket, make(chan struct{}), map[uint32]chan answer{}
+	l.reading.Add(1)
+	go l.read(socket)
+	return nil
 }
+
+// drop ends the present connection, and with it what was asked on it: if it is still this one, nil:
+// whichever it is.
+func (l *link) drop(socket net.Conn, err *Error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.socket == nil || (socket != nil && l.socket != socket) {
+		return err
+	}
+	l.socket.Close()
+	l.socket = nil
+	for id, to := range l.pending {
+		delete(l.pending, id)
+		to <- answer{err: err}
+	}
+	close(l.ended)
+	return err
+}
+
+// nonsense ends the connection for what was wrong in an answer.
+func (l *link) nonsense(why string) error { return l.drop(nil, senseless(why)) }
 
 // close ends the connection for good.
 func (l *link) close() {
+	err := cannotTell(closed, nil, "the client is closed")
 	l.mu.Lock()
-	l.closed = true
-	c := l.conn
+	l.closed = err
 	l.mu.Unlock()
-	if c != nil {
-		c.fail(clientClosed())
-	}
-}
-
-// hangUp ends the present connection.
-func (l *link) hangUp(err *Error) {
-	l.mu.Lock()
-	c := l.conn
-	l.mu.Unlock()
-	if c != nil {
-		c.fail(err)
-	}
+	l.drop(nil, err)
 }
 
 // isOn tells whether the connection of that number is the present one.
 func (l *link) isOn(serial int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.conn != nil && l.serial == serial && l.conn.why() == nil
-}
-
-// ended waits for the end of the present connection.
-func (l *link) ended(ctx context.Context) {
-	l.mu.Lock()
-	c := l.conn
-	l.mu.Unlock()
-	select {
-	case <-c.ended:
-	case <-ctx.Done():
-	}
+	return l.socket != nil && l.serial == serial
 }
 
 // call asks; the sidecar may take wait beside the timeout. Where it is repeatable it is sent once
 // more, if its connection ends before the answer.
-func (l *link) call(ctx context.Context, wait time.Duration, repeatable bool, method string, params ...any) (reply, *Error) {
-	for {
-		c, err := l.get(ctx)
-		if err != nil {
-			return reply{}, err
-		}
-		r, err := c.call(ctx, wait, method, params)
-		if err == nil || err.kind != cut || !repeatable {
-			return r, err
-		}
-		repeatable = false
+func (l *link) call(ctx context.Context, wait time.Duration, repeatable bool, method string, params ...any) (answer, error) {
+	select {
+	case l.turns <- struct{}{}:
+		defer func() { <-l.turns }()
+	case <-ctx.Done():
+		return answer{}, done(ctx)
 	}
+	a := l.ask(ctx, wait, method, params)
+	if a.err != nil && as(a.err).kind == cut && repeatable {
+		a = l.ask(ctx, wait, method, params)
+	}
+	return a, a.err
 }
 
-func (c *conn) call(ctx context.Context, wait time.Duration, method string, params []any) (reply, *Error) {
-	select {
-	case c.link.turns <- struct{}{}:
-		defer func() { <-c.link.turns }()
-	case <-ctx.Done():
-		return reply{}, done(ctx)
-	}
+func (l *link) ask(ctx context.Context, wait time.Duration, method string, params []any) answer {
 	answers := make(chan answer, 1)
-	id, sent, err := c.send(method, params, answers)
+	id, serial, sent, err := l.send(ctx, method, params, answers)
 	if err != nil {
-		return reply{}, err
+		return answer{err: err}
 	}
 	var over <-chan time.Time
-	if wait < forever {
-		timer := time.NewTimer(c.link.timeout + wait)
+	if wait < Forever {
+		timer := time.NewTimer(l.timeout + wait)
 		defer timer.Stop()
 		over = timer.C
 	}
 	select {
 	case a := <-answers:
-		return reply{a.result, sent}, a.err
+		a.sent, a.serial = sent, serial
+		return a
 	case <-over:
-		err = cannotTell(late, nil, "the sidecar on %s did not answer in time", c.link.path)
+		err = cannotTell(late, nil, "the sidecar on %s did not answer in time", l.path)
 	case <-ctx.Done():
 		err = done(ctx)
 	}
-	c.settle(id)
-	return reply{}, err
+	l.settle(id, answer{})
+	return answer{err: err}
 }
 
 // send sends a request, whose answer comes to answers.
-func (c *conn) send(method string, params []any, answers chan answer) (id uint32, sent time.Duration, err *Error) {
-	c.writes.Lock()
-	defer c.writes.Unlock()
-	c.mu.Lock()
-	for id == 0 || c.pending[id] != nil {
-		c.lastID++
-		id = c.lastID
+func (l *link) send(ctx context.Context, method string, params []any, answers chan answer) (id uint32, serial int, sent time.Duration, err error) {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	l.mu.Lock()
+	err = l.connect(ctx)
+	for id == 0 || l.pending[id] != nil {
+		l.lastID++
+		id = l.lastID
 	}
 	frame, failure := appendValue(make([]byte, 0, 256), []any{0, int64(id), method, params})
-	switch {
-	case failure != nil:
+	if failure != nil {
 		err = misuse("%s: %v", method, failure)
-	case len(frame) > requestMax:
+	} else if len(frame) > requestMax {
 		err = misuse("%s: a request of more than 64 KiB", method)
-	default:
-		err = c.err
 	}
+	socket, serial := l.socket, l.serial
 	if err == nil {
-		c.pending[id] = answers
+		l.pending[id] = answers
 	}
-	c.mu.Unlock()
+	l.mu.Unlock()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	sent = now()
-	_ = c.socket.SetWriteDeadline(time.Now().Add(c.link.timeout))
-	if _, failure = c.socket.Write(frame); failure != nil {
-		c.fail(c.hangUp(failure)) // which answers this request as well
+	_ = socket.SetWriteDeadline(time.Now().Add(l.timeout))
+	if _, failure = socket.Write(frame); failure != nil {
+		l.drop(socket, l.hungUp(failure)) // which answers this request as well
 	}
-	return id, sent, nil
+	return id, serial, sent, nil
 }
 
-// settle forgets a request: where its answer goes, or nil.
-func (c *conn) settle(id uint32) chan answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	answers := c.pending[id]
-	delete(c.pending, id)
-	return answers
-}
-
-// why is why the connection has ended; nil: it has not.
-func (c *conn) why() *Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
-func (c *conn) hangUp(cause error) *Error {
-	return cannotTell(cut, cause, "the sidecar on %s has closed the connection", c.link.path)
-}
-
-// fail ends the connection, and with it what was asked on it.
-func (c *conn) fail(err *Error) *Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return err
+// settle answers a request, if it still waits.
+func (l *link) settle(id uint32, a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if to := l.pending[id]; to != nil {
+		delete(l.pending, id)
+		to <- a
 	}
-	c.err = err
-	c.socket.Close()
-	for id, answers := range c.pending {
-		delete(c.pending, id)
-		answers <- answer{err: err}
-	}
-	close(c.ended)
-	return err
 }
 
-func (c *conn) read() {
-	d := decoder{r: bufio.NewReaderSize(c.socket, 16<<10)}
+func (l *link) hungUp(cause error) *Error {
+	return cannotTell(cut, cause, "the sidecar on %s has closed the connection", l.path)
+}
+
+func (l *link) read(socket net.Conn) {
+	defer l.reading.Done()
+	d := decoder{r: bufio.NewReaderSize(socket, 16<<10)}
 	for {
 		message, err := d.next()
 		if err == nil {
-			err = c.take(message)
+			err = l.take(message)
 		}
 		if errors.Is(err, errMalformed) {
-			c.fail(senseless(err.Error()))
-			return
+			l.drop(socket, senseless(err.Error()))
 		} else if err != nil {
-			if err == io.EOF {
-				err = nil
-			}
-			c.fail(c.hangUp(err))
+			l.drop(socket, l.hungUp(err))
+		}
+		if err != nil {
 			return
 		}
 	}
 }
 
-func (c *conn) take(message any) error {
+func (l *link) take(message any) error {
 	parts, _ := message.([]any)
-	switch {
-	case len(parts) == 3 && parts[0] == int64(2):
-		method, ok := parts[1].(string)
-		params, isList := parts[2].([]any)
-		if !ok || !isList {
+	if len(parts) == 3 && parts[0] == int64(2) {
+		method, _ := parts[1].(string)
+		params, ok := parts[2].([]any)
+		if method == "" || !ok {
 			return malformed("a notification of no known form")
 		}
-		if c.link.notify != nil && len(params) > 0 {
-			if params, ok := asRecord(params[0]); ok {
-				c.link.notify(method, params)
-			}
-		}
-		return nil
-	case len(parts) == 4 && parts[0] == int64(1):
-		id, ok := parts[1].(int64)
-		if !ok || id < 0 || id > math.MaxUint32 {
-			return malformed("an answer to nothing")
-		}
-		a := answer{result: parts[3]}
-		if parts[2] != nil {
-			refusal, _ := asRecord(parts[2])
-			code, ok := refusal.count("code")
-			text, isText := refusal["message"].(string)
-			if !ok || !isText || code > math.MaxUint8 {
-				return malformed("an error without code and message")
-			}
-			a = answer{err: &Error{Code: int(code), Message: text, kind: answered}}
-		}
-		if id == 0 && a.err != nil {
-			c.fail(senseless(a.err.Message)) // it did not understand us, and hangs up
-		}
-		if answers := c.settle(uint32(id)); answers != nil { // else it has timed out
-			answers <- a
+		if l.notify != nil && len(params) > 0 {
+			l.notify(method, asRecord(params[0]))
 		}
 		return nil
 	}
-	return malformed("a message of no known form")
+	if len(parts) != 4 || parts[0] != int64(1) {
+		return malformed("a message of no known form")
+	}
+	id, ok := parts[1].(int64)
+	if !ok || id < 0 || id > math.MaxUint32 {
+		return malformed("an answer to nothing")
+	}
+	a := answer{result: parts[3]}
+	if parts[2] != nil {
+		refusal := asRecord(parts[2])
+		code, ok := refusal.count("code")
+		if !ok || code > math.MaxUint8 || refusal.text("message") == "" {
+			return malformed("an error without code and message")
+		}
+		if id == 0 { // it did not understand us, and hangs up
+			return malformed(refusal.text("message"))
+		}
+		a.err = &Error{int(code), refusal.text("message"), answered, nil}
+	}
+	l.settle(uint32(id), a) // if it has not timed out
+	return nil
 }

@@ -58,57 +58,53 @@ func (c *Client) Run(ctx context.Context, task string, o RunOptions, f func(cont
 	options := map[string]any{"kind": "run", "id": id, "again": false, "now_ms": wall.UnixMilli(), "zone_ms": zone * 1000}
 	setMilliseconds(options, "tick_ms", o.Tick)
 	setMilliseconds(options, "wait_ms", o.Wait)
-	m, err := link.claim(bound, task, options)
+	claimed, err := link.claim(bound, task, options)
 	if err != nil {
 		return Outcome{}, err
 	}
+	m := asRecord(claimed.result)
 	attempt, _ := m.count("attempt")
 	token, isCount := m.count("token")
 	number, isRun := m.count("run")
 	out := Outcome{Reason: m.text("outcome"), Why: m.text("why"), Tick: m.text("tick"), Attempt: int(attempt)}
 	if out.Reason == "" || (out.Reason == "yours" && !(isCount && isRun)) {
-		return Outcome{}, senseless("no word on the outcome of a claim")
-	}
-	if out.Reason != "yours" {
+		return Outcome{}, link.nonsense("no word on the outcome of a claim")
+	} else if out.Reason != "yours" {
 		return out, nil
 	}
 	out.Ran, out.Token = true, token
 	working, stop := context.WithCancel(bound)
-	defer stop()
 	r := &Run{Lease: &Lease{Task: task, Token: token, cancel: stop}, Tick: out.Tick, Attempt: out.Attempt, Partition: -1,
-		link: link, name: task, id: id, number: number, serial: link.serial}
+		link: link, name: task, id: id, number: number, serial: claimed.serial}
 	if k, ok := m.count("partition"); ok {
 		n, _ := m.count("partitions")
 		r.Partition, r.Partitions, r.name = int(k), int(n), task+":"+strconv.FormatUint(k, 10)
 	}
 	r.ask = r.renew
-	failure := r.do(working, f)
-	interrupted := r.isLost() || (failure != nil && bound.Err() != nil)
+	err = r.do(working, f)
+	interrupted := r.isLost() || (err != nil && bound.Err() != nil)
 	r.leave()
-	status := 0
-	if out.Reason = "ok"; failure != nil {
-		out.Reason, status = "failed", 1
+	end := map[string]any{"exit_status": 0, "interrupted": interrupted}
+	if out.Reason = "ok"; interrupted {
+		out.Reason, end["exit_status"] = "lost", 1
+	} else if err != nil {
+		out.Reason, end["exit_status"] = "failed", 1
 	}
-	if interrupted {
-		out.Reason = "lost"
+	if unrecorded := r.finish(end); err == nil {
+		err = unrecorded
 	}
-	err = r.finish(map[string]any{"exit_status": status, "interrupted": interrupted})
-	if failure == nil && err != nil {
-		failure = err
-	}
-	return out, failure
+	return out, err
 }
 
 // do calls f while the lease is kept.
 func (r *Run) do(ctx context.Context, f func(context.Context, *Run) error) error {
 	first, err := r.renew(ctx) // the claim's answer may have been long on its way
 	if err != nil {
-		r.end("leadership is lost: "+err.Message, lost)
-	} else if r.term = first; !first.isEnough() {
-		r.end("leadership is lost: "+first.why, lost)
+		first.why = err.Error()
 	}
-	if err := r.Check(); err != nil {
-		return err
+	if r.term = first; !first.isEnough() {
+		r.end("leadership is lost: "+first.why, lost)
+		return r.err
 	}
 	// The lease goes on until f has ended, also where the caller wants it to end.
 	keeping, cancel := context.WithCancel(context.Background())
@@ -121,88 +117,78 @@ func (r *Run) do(ctx context.Context, f func(context.Context, *Run) error) error
 }
 
 // claim has a claim answered, by a sidecar that was started anew as well, which knows it by its id.
-func (l *link) claim(ctx context.Context, task string, options map[string]any) (record, *Error) {
+func (l *link) claim(ctx context.Context, task string, options map[string]any) (answer, error) {
 	var pauses backoff
 	var patientUntil time.Duration
 	pinging, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		for sleep(pinging, pingTime) {
-			if _, err := l.call(pinging, 0, false, "check", task); err != nil && err.kind == late {
-				l.hangUp(cannotTell(cut, nil, "the sidecar does not answer"))
+			if _, err := l.call(pinging, 0, false, "check", task); err != nil && as(err).kind == late {
+				l.drop(nil, l.hungUp(err))
 			}
 		}
 	}()
 	for {
-		r, err := l.call(ctx, forever, false, "claim", task, options)
+		a, err := l.call(ctx, Forever, false, "claim", task, options)
 		if err == nil {
-			m, _ := asRecord(r.result)
-			return m, nil
+			return a, nil
 		}
-		if err.kind == cut {
+		if as(err).kind == cut {
 			patientUntil = now() + patience
 		}
-		if !err.isAway() || now() >= patientUntil {
-			return nil, err
+		if !isAway(err) || now() >= patientUntil {
+			return a, err
 		}
 		options["again"] = true
 		if !sleep(ctx, pauses.next()) {
-			return nil, done(ctx)
+			return a, done(ctx)
 		}
 	}
 }
 
 // attach makes the run the present connection's. False: that is no use any more; recorded tells
 // whether its end is.
-func (r *Run) attach(ctx context.Context) (attached, recorded bool, err *Error) {
+func (r *Run) attach(ctx context.Context) (attached, recorded bool, err error) {
 	if r.link.isOn(r.serial) {
 		return true, false, nil
 	}
-	answer, err := r.link.call(ctx, forever, false, "attach", r.name, r.id)
-	if err != nil {
-		return false, false, err
-	}
-	m, _ := asRecord(answer.result)
+	a, err := r.link.call(ctx, Forever, false, "attach", r.name, r.id)
+	m := asRecord(a.result)
 	attached, _ = m.flag("attached")
 	recorded, _ = m.flag("recorded")
-	number, ok := m.count("run")
-	if !attached || !ok {
-		return false, recorded, nil
+	if number, ok := m.count("run"); ok && attached {
+		r.number, r.serial = number, a.serial
+		return true, false, nil
 	}
-	r.number, r.serial = number, r.link.serial
-	return true, false, nil
+	return false, recorded, err
 }
 
-func (r *Run) renew(ctx context.Context) (term, *Error) {
+func (r *Run) renew(ctx context.Context) (term, error) {
 	attached, _, err := r.attach(ctx)
+	if err != nil || !attached {
+		return term{why: "the sidecar that was started anew knows nothing of it"}, err
+	}
+	a, err := r.link.call(ctx, 0, false, "renew", r.number)
 	if err != nil {
 		return term{}, err
 	}
-	if !attached {
-		return term{why: "the sidecar that was started anew knows nothing of it"}, nil
-	}
-	answer, err := r.link.call(ctx, 0, false, "renew", r.number)
-	if err != nil {
-		return term{}, err
-	}
-	m, _ := asRecord(answer.result)
-	t, ok := termOf(m, "leads", answer.sent)
+	t, ok := termOf(asRecord(a.result), "leads", a.sent)
 	if !ok {
-		err = senseless("no word on the lease of a run")
-		r.link.hangUp(err)
+		err = r.link.nonsense("no word on the lease of a run")
 	}
 	t.why = "the sidecar says so"
 	return t, err
 }
 
 // finish has the end of the run recorded, by the next sidecar if need be.
-func (r *Run) finish(end map[string]any) *Error {
+func (r *Run) finish(end map[string]any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var pauses backoff
 	for {
 		attached, recorded, err := r.attach(ctx)
-		if err == nil && attached {
+		if attached {
 			_, err = r.link.call(ctx, 0, false, "finish", r.number, end)
 		} else if err == nil && !recorded {
 			err = cannotTell(answered, nil, "the sidecar knows nothing of it")
@@ -210,8 +196,8 @@ func (r *Run) finish(end map[string]any) *Error {
 		if err == nil {
 			return nil
 		}
-		if !err.isAway() || !sleep(ctx, pauses.next()) {
-			return cannotTell(err.kind, err, "the end of the run could not be recorded: %s", err.Message)
+		if !isAway(err) || !sleep(ctx, pauses.next()) {
+			return cannotTell(as(err).kind, err, "the end of the run could not be recorded: %v", err)
 		}
 	}
 }

@@ -1,29 +1,30 @@
 package zkleader
 
-import (
-	"context"
-	"sync"
-)
+import "context"
 
-// subscribe keeps a subscription on a connection of its own, over restarts of the sidecar, until ctx
-// is done or the sidecar refuses it. (A subscription replaces the one before it on its connection;
-// and who reads slowly holds up himself alone.) news gets each notification, and "" when a connection
-// has ended.
-func (c *Client) subscribe(ctx context.Context, params []any, news func(method string, params record)) *Error {
+// subscribe keeps a subscription over restarts of the sidecar, until ctx is done or the sidecar refuses
+// it, which is its error. It has a connection of its own: a subscription replaces the one before it
+// there, and who takes the news slowly holds up nobody else. (The sidecar then tells the last state of
+// each task alone.) news gets each notification, and "" when a connection has ended.
+func (c *Client) subscribe(ctx context.Context, params []any, news func(method string, params record)) error {
 	l := c.newLink()
 	l.notify = news
+	defer l.reading.Wait()
 	defer l.close()
 	var pauses backoff
 	for {
 		_, err := l.call(ctx, 0, false, "subscribe", params...)
 		if err == nil {
 			pauses = backoff{}
-			l.ended(ctx)
-		} else if err.Code != CannotTell {
+			select {
+			case <-l.ended:
+			case <-ctx.Done():
+			}
+		} else if as(err).Code != CannotTell {
 			news("", nil)
 			return err
 		} else {
-			l.hangUp(err)
+			l.drop(nil, l.hungUp(err))
 		}
 		news("", nil)
 		if !sleep(ctx, pauses.next()) {
@@ -46,111 +47,55 @@ type Change struct {
 	Time     string // when the sidecar heard of it
 }
 
-func changeOf(m record) (Change, bool) {
+func changeOf(m record) Change {
 	token, _ := m.count("token")
 	self, _ := m.flag("self")
-	leader, _ := asRecord(m["leader"])
-	change := Change{m.text("task"), m.text("state"), self, token, nameOf(m["leader"]), leader.text("version"),
-		nameOf(m["previous"]), m.text("reason"), m.text("since"), m.text("time")}
-	return change, change.Task != "" && change.State != ""
+	leader := asRecord(m["leader"])
+	return Change{m.text("task"), m.text("state"), self, token, nameOf(leader), leader.text("version"),
+		nameOf(asRecord(m["previous"])), m.text("reason"), m.text("since"), m.text("time")}
 }
 
-// isSame tells whether there is nothing new in a change.
-func (c Change) isSame(other Change) bool {
-	c.Previous, c.Reason, c.Since, c.Time = other.Previous, other.Reason, other.Since, other.Time
-	return c == other
+// isNews tells whether a change says something else than the one that was told last.
+func (c Change) isNews(told Change) bool {
+	told.Previous, told.Reason, told.Since, told.Time = c.Previous, c.Reason, c.Since, c.Time
+	return c != told
 }
 
 // A Watch is a stream of changes.
 type Watch struct {
-	// C has the present state of each task, and then the changes. It is closed when the watch ends. Who
-	// reads slowly gets the last state of each task.
-	C <-chan Change
-
-	mu    sync.Mutex
-	fresh map[string]Change // what was not sent yet
-	order []string
-	err   error
+	// C has the present state of each task, and then the changes. It is closed when the watch ends.
+	C   <-chan Change
+	err error
 }
 
-// Err is why the watch has ended: an error of the sidecar or of the context.
-func (w *Watch) Err() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
-}
+// Err is why the watch has ended, once C is closed.
+func (w *Watch) Err() error { return w.err }
 
 // Watch tells the changes of these tasks (none: of all) over restarts of the sidecar, until ctx is
 // done or the client is closed.
 func (c *Client) Watch(ctx context.Context, tasks ...string) *Watch {
 	changes := make(chan Change)
-	w := &Watch{C: changes, fresh: map[string]Change{}}
-	wake := make(chan struct{}, 1)
-	params := []any{}
-	for _, task := range tasks {
-		params = append(params, task)
+	w := &Watch{C: changes}
+	params := make([]any, len(tasks))
+	for i, task := range tasks {
+		params[i] = task
 	}
+	told := map[string]Change{}
 	ctx, cancel := c.bind(ctx)
-	ended := make(chan struct{})
 	go func() {
+		defer close(changes)
 		defer cancel()
-		defer close(ended)
-		err := c.subscribe(ctx, params, func(method string, m record) {
-			if change, ok := changeOf(m); ok && method == "leadership" {
-				w.add(change)
-				poke(wake)
+		w.err = c.subscribe(ctx, params, func(method string, m record) {
+			change := changeOf(m)
+			if method != "leadership" || !change.isNews(told[change.Task]) {
+				return
+			}
+			select {
+			case changes <- change:
+				told[change.Task] = change
+			case <-ctx.Done():
 			}
 		})
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.err = err; c.isClosed() {
-			w.err = clientClosed()
-		}
-	}()
-	go func() {
-		defer func() {
-			<-ended // so Err knows why
-			close(changes)
-		}()
-		told := map[string]Change{}
-		for {
-			change, ok := w.take()
-			if !ok {
-				select {
-				case <-wake:
-				case <-ctx.Done():
-					return
-				}
-			} else if !change.isSame(told[change.Task]) {
-				select {
-				case changes <- change:
-					told[change.Task] = change
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
 	}()
 	return w
-}
-
-func (w *Watch) add(change Change) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, ok := w.fresh[change.Task]; !ok {
-		w.order = append(w.order, change.Task)
-	}
-	w.fresh[change.Task] = change
-}
-
-func (w *Watch) take() (Change, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.order) == 0 {
-		return Change{}, false
-	}
-	change := w.fresh[w.order[0]]
-	delete(w.fresh, w.order[0])
-	w.order = w.order[1:]
-	return change, true
 }
