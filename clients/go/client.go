@@ -81,7 +81,7 @@ func (c *Client) bind(ctx context.Context) (context.Context, context.CancelFunc)
 
 // Call calls any method of docs/PROTOCOL.md, and sends nothing twice. Parameters are nil, bool, int,
 // int64, uint64, string, []byte, []any and map[string]any; so are results, with integers as int64, or
-// uint64 beyond that, and float64.
+// uint64 beyond that.
 func (c *Client) Call(ctx context.Context, method string, params ...any) (any, error) {
 	a, err := c.link.call(ctx, 0, false, method, params...)
 	return a.result, err

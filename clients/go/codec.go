@@ -40,7 +40,7 @@ func appendLength(b []byte, n, fixed int, fix, head8, head16, head32 byte) []byt
 	}
 }
 
-// appendValue appends the bytes of a value: nil, bool, string, []byte, integers, float64, []any and
+// appendValue appends the bytes of a value: nil, bool, string, []byte, integers, []any and
 // map[string]any.
 func appendValue(b []byte, value any) ([]byte, error) {
 	var err error
@@ -68,8 +68,6 @@ func appendValue(b []byte, value any) ([]byte, error) {
 			return binary.BigEndian.AppendUint64(append(b, 0xcf), v), nil
 		}
 		b = appendLength(b, int(v), 0x80, 0, 0xcc, 0xcd, 0xce)
-	case float64:
-		b = binary.BigEndian.AppendUint64(append(b, 0xcb), math.Float64bits(v))
 	case []any:
 		b = appendLength(b, len(v), 16, 0x90, 0, 0xdc, 0xdd)
 		for i := 0; i < len(v) && err == nil; i++ {
@@ -89,7 +87,8 @@ func appendValue(b []byte, value any) ([]byte, error) {
 	return b, err
 }
 
-// A decoder reads messages. Integers become int64, or uint64 beyond that; an extension becomes nil.
+// A decoder reads messages. Integers become int64, or uint64 beyond that; floats and extensions, which
+// the protocol does not have, become nil.
 // What it builds is never much larger than what has come, whatever a length claims.
 type decoder struct {
 	r    *bufio.Reader
@@ -212,10 +211,8 @@ func (d *decoder) value(depth int) any {
 	size := int(sizes[head-0xc4])
 	n := d.number(size)
 	switch {
-	case head == 0xca:
-		return float64(math.Float32frombits(uint32(n)))
-	case head == 0xcb:
-		return math.Float64frombits(n)
+	case head <= 0xcb && head >= 0xca:
+		return nil
 	case head == 0xcf && n > math.MaxInt64:
 		return n
 	case head >= 0xcc && head <= 0xcf:
