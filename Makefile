@@ -1,7 +1,7 @@
 # zkleader: `make help` lists what it makes. What tests and shows it lies in tests/*.mk.
 ## make              build the programs into $(B)
 ## make deps         install what building needs; deps-check, deps-deep: what the tests need as well
-## make install      DESTDIR= PREFIX=/usr; uninstall
+## make install      DESTDIR= PREFIX=/usr LIBDIR=PREFIX/lib SYSCONFDIR=/etc; uninstall
 ## make clean
 
 .DEFAULT_GOAL := all
@@ -9,6 +9,7 @@ VERSION := 0.2.0
 PREFIX  ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc
+LIBDIR  ?= $(PREFIX)/lib
 
 # A variant is a set of flags with a folder of its own: make VARIANT=asan
 VARIANT ?= release
@@ -85,7 +86,8 @@ LIBS_zkleader-runner   := -lconfuse -ljansson -lsmartcols
 LINKS_zkleader-notify  := $(LIB_notify) $(LIB_http) $(LIB_api) $(LIB_wire) $(LINK_config)
 LIBS_zkleader-notify   := -lconfuse -ljansson -lsmartcols
 
-all: $(PROGRAMS:%=$(B)/%) $(B)/libzkleader.a
+include include/library.mk
+all: $(PROGRAMS:%=$(B)/%) $(LIBRARIES)
 # The daemon's archive has what node/ and control/ call in host.h, store.h and peer.h: they need one another.
 # Ids of src/base need libuuid.
 link = $(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group -luuid
@@ -96,32 +98,6 @@ $(1): $(2) $(LINKS_$(notdir $(1)))
 endef
 $(foreach p,$(filter-out %-check,$(PROGRAMS)),$(eval $(call program,$(B)/$(p),$(B)/$(call folder,$(p))/main.o)))
 $(B)/web/assets/assets.o: $(wildcard src/web/assets/*)
-
-# The C API of the socket, and zkleader-check, which is nothing but a user of it.
-API := $(patsubst src/%.c,%,$(filter-out %/json.c %/output.c %/follow.c %/context.c,$(call layer,api))) check/check \
-	$(addprefix base/text/,duration name utf8 printable options uuid_text) base/mem base/buffer base/clock base/fd \
-	wire/reader wire/pack wire/rpc core/queue/job_id
-# It knows nothing of jobs, whose ids need libuuid.
-CHECK := check/check_main $(filter-out api/job_api core/queue/job_id base/text/uuid_text,$(API))
-$(B)/libzkleader.a: $(B)/zkleader_api.o
-# For applications: one object that shows nothing but zkleader_*, and has what it needs of libuuid.
-$(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(filter-out check/%,$(API)))
-	$(CC) -r -nostdlib -o $@ $^ -l:libuuid.a
-	objcopy --wildcard --keep-global-symbol='zkleader_*' $@
-ifeq ($(VARIANT),release)
-# msgpack-c's packer is all in its headers; musl-gcc searches no glibc folder, so it gets them alone.
-$(B)/static/include:
-	@mkdir -p $@
-	ln -sfn /usr/include/msgpack $@/msgpack && ln -sfn /usr/include/msgpack.h $@/msgpack.h
-$(B)/static/%.o: src/%.c $(B)/flags | $(B)/static/include
-	@mkdir -p $(@D)
-	$(CHECK_CC) -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Isrc -Iinclude \
-		-isystem $(B)/static/include -fstack-protector-strong $(CPPFLAGS) $(CHECK_CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/zkleader-check: $(CHECK:%=$(B)/static/%.o)
-	$(CHECK_CC) $(CHECK_CFLAGS) -static -s -Wl,--gc-sections,-z,relro,-z,now $(LDFLAGS) -o $@ $^
-else
-$(B)/zkleader-check: $(CHECK:%=$(B)/%.o) ; $(link)
-endif
 
 $(B)/lib%.a: ; @rm -f $@
 	$(AR) rcs $@ $^
@@ -140,7 +116,7 @@ $(B)/%.o: src/%.c $(B)/flags
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  = $(SHARE)/man
 UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
-PCDIR   := $(DESTDIR)$(PREFIX)/lib/pkgconfig
+PCDIR   := $(DESTDIR)$(LIBDIR)/pkgconfig
 CONFDIR := $(DESTDIR)$(SYSCONFDIR)/zkleader
 DOCDIR  = $(SHARE)/doc/zkleader
 SHARE   := $(DESTDIR)$(PREFIX)/share
@@ -152,7 +128,8 @@ MAN      := $(wildcard docs/man/*.[1358])
 # $(1): a file, $(2): the folder that it goes to. With the paths that it is installed to.
 install_text = sed -e 's|/usr/bin/zkleader|$(PREFIX)/bin/zkleader|g' \
 	-e 's|/usr/share/doc/zkleader|$(PREFIX)/share/doc/zkleader|g' \
-	-e 's|/etc/zkleader/|$(SYSCONFDIR)/zkleader/|g' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $(1) | \
+	-e 's|/etc/zkleader/|$(SYSCONFDIR)/zkleader/|g' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+	-e 's|@VERSION@|$(VERSION)|' $(1) | \
 	install -D -m 644 /dev/stdin $(2)/$(notdir $(basename $(1)))$(filter-out .in,$(suffix $(1)))
 
 # The sidecar, the runner and the notifier know where the configuration is installed.
@@ -170,7 +147,8 @@ INSTALLED := $(CONFIGURED:%=$(CONFIGURED_IN)/%) $(patsubst %,$(B)/%,$(filter-out
 install: all $(INSTALLED)
 	install -d $(CONFDIR)/conf.d
 	install -D -m 755 -t $(BINDIR) $(INSTALLED)
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib $(B)/libzkleader.a
+	install -D -m 644 -t $(DESTDIR)$(LIBDIR) $(LIBRARIES)
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME) && ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libzkleader.so
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include include/zkleader.h
 	$(call install_text,include/zkleader.pc.in,$(PCDIR))
 	$(foreach m,$(MAN),$(call install_text,$(m),$(MANDIR)/man$(subst .,,$(suffix $(m)))) &&) true
@@ -189,7 +167,8 @@ install: all $(INSTALLED)
 uninstall:
 	rm -rf $(DOCDIR) $(PROGRAMS:%=$(BINDIR)/%) $(COMPLETIONS) $(patsubst systemd/%,$(UNITDIR)/%,$(UNITS)) \
 		$(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) $(PCDIR)/zkleader.pc \
-		$(addprefix $(DESTDIR)$(PREFIX)/,lib/libzkleader.a include/zkleader.h lib/sysusers.d/zkleader.conf)
+		$(addprefix $(DESTDIR)$(LIBDIR)/,libzkleader.a libzkleader.so $(SONAME) $(SHARED)) \
+		$(addprefix $(DESTDIR)$(PREFIX)/,include/zkleader.h lib/sysusers.d/zkleader.conf)
 
 include tests/unit.mk tests/sim.mk tests/check.mk tests/bench.mk
 .PHONY: all deps install uninstall clean help FORCE

@@ -13,7 +13,7 @@
  *		zkleader_close(z);
  *	}
  *
- * Link with libzkleader.a, which needs nothing but the C library.
+ * Link with libzkleader.so; or with libzkleader.a, which needs nothing but the C library.
  *
  * Functions return 0, a negative errno if the sidecar could not be asked, or a positive code of
  * enum zkleader_code if the sidecar refused. A handle is for one thread at a time. It connects when
@@ -36,6 +36,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* the rest of the library is hidden */
 #endif
 
 #define ZKLEADER_SOCKET_DEFAULT "/run/zkleader/zkleader.sock"
@@ -272,6 +275,9 @@ int zkleader_next(struct zkleader *z, int64_t timeout_ms, struct zkleader_notifi
 /* The socket to poll for reading before zkleader_next(z, 0, ...), or -1 while there is none. */
 int zkleader_fd(const struct zkleader *z);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

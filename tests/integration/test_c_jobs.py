@@ -1,4 +1,4 @@
-"""The C API's jobs, from a program that is linked with libzkleader.a as it is installed."""
+"""The C API's jobs, from programs that are linked with libzkleader.a and libzkleader.so as they are installed."""
 import errno
 import os
 import pathlib
@@ -18,18 +18,21 @@ SOURCE = pathlib.Path(__file__).parent / "harness/job_client.c"
 MISUSE, NOBODY = 3, 4
 
 
-def compiled(source, program):
+def compiled(source, program, library="libzkleader.a"):
     """Nothing but the C library, unless the variant has a net of its own."""
     net = {"asan": ["-fsanitize=address,undefined"], "tsan": ["-fsanitize=thread"], "cov": ["--coverage"]}
+    file, = build().glob(f"{library}*")
+    if library != "libzkleader.a":
+        (program.parent / "libzkleader.so.0").symlink_to(file.resolve())
     subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", *net.get(build().name, []),
-                    f"-I{ROOT / 'include'}", "-o", program, source, build() / "libzkleader.a"], check=True)
+                    f"-I{ROOT / 'include'}", f"-Wl,-rpath,{program.parent}", "-o", program, source, file], check=True)
     return program
 
 
 @pytest.fixture
-def ask(folder):
+def ask(folder, request):
     """Runs the program before a sidecar: its exit code and what it printed."""
-    program = compiled(SOURCE, folder / "job_client")
+    program = compiled(SOURCE, folder / "job_client", getattr(request, "param", "libzkleader.a"))
 
     def run(sidecar, *args, payload=b""):
         process = spawn([program, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -40,6 +43,7 @@ def ask(folder):
     return run
 
 
+@pytest.mark.parametrize("ask", ["libzkleader.a", "libzkleader.so"], indirect=True)
 def test_a_job_is_submitted_and_read(queues, folder, ask):
     a = queues.site("a", queue_text("q", attempts=1, command=["/bin/sh", "-c", f"cat >{folder}/got; echo out; exit 7"]))
     queues.wait_open()

@@ -56,7 +56,7 @@ def insert(file, before, text):
 def tree(folder, monkeypatch):
     """A copy of the tree and of what is built, so that only what changes is compiled."""
     there, made = folder / "tree", build()
-    for name in ("src", "include"):
+    for name in ("src", "include", "debian"):
         shutil.copytree(ROOT / name, there / name)
     (there / "tests").mkdir()
     for file in (ROOT / "Makefile", *(ROOT / "tests").glob("*.mk")):
