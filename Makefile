@@ -2,10 +2,11 @@
 ## make              build the programs into $(B)
 ## make deps         install what building needs; deps-check, deps-deep: what the tests need as well
 ## make install      DESTDIR= PREFIX=/usr LIBDIR=PREFIX/lib SYSCONFDIR=/etc; uninstall
+## make deb          Debian packages in build/deb; dist: the source as zkleader-VERSION.tar.xz
 ## make clean
 
 .DEFAULT_GOAL := all
-VERSION := 0.2.0
+VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 PREFIX  ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc
@@ -170,7 +171,7 @@ uninstall:
 		$(addprefix $(DESTDIR)$(LIBDIR)/,libzkleader.a libzkleader.so $(SONAME) $(SHARED)) \
 		$(addprefix $(DESTDIR)$(PREFIX)/,include/zkleader.h lib/sysusers.d/zkleader.conf)
 
-include tests/unit.mk tests/sim.mk tests/check.mk tests/bench.mk
+include debian/package.mk tests/unit.mk tests/sim.mk tests/check.mk tests/bench.mk
 .PHONY: all deps install uninstall clean help FORCE
 clean: ; rm -rf build
 help: ; @sed -n 's/^## //p' $(filter-out %.d,$(MAKEFILE_LIST))

@@ -7,6 +7,7 @@
 ## make check-faults faults with real processes; compare: beside Curator and kazoo
 ## make check-scale  200 sidecars with 200 tasks each, 10,000 tasks on one, on a real server
 ## make check-upgrade  0.1.0 and this version in one fleet, one host upgraded after the other
+## make check-packages  the Debian packages, and a machine of its own with them: upgrade, removal
 ## make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, 300 of schedules, and trouble
 ## make check-clients  the libraries of other languages; bench-clients: one question in each; wheel
 ## make model sim    all sequences of one election; ten minutes of simulated fleets
@@ -31,7 +32,8 @@ deps-demo:
 deps-check:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK))
 deps-deep:
-	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP))
+	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP) \
+		$(PACKAGES_DEB) $(PACKAGES_PACKAGES))
 	@[ -d tests/browser/node_modules/axe-core ] || npm ci --silent --no-audit --no-fund --prefix tests/browser
 
 .PHONY: demo demo-web
@@ -106,3 +108,8 @@ check-upgrade: deps-check all
 	/usr/bin/python3 -m pytest -rP tests/upgrade
 
 include tests/clients/clients.mk
+.PHONY: check-packages
+# The packages: built twice, lintian, and on a machine by debootstrap. Root; RELEASE=bookworm.
+check-packages: deps-check all
+	$(call install,$(PACKAGES_DEB) $(PACKAGES_PACKAGES))
+	/usr/bin/python3 -m pytest -rP tests/deb
