@@ -39,7 +39,7 @@ OPTIMISE_release := -O2 -g
 COMPILE_release  := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE -D_FORTIFY_SOURCE=2
 LINK_release     := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
 include tests/nets.mk
-$(if $(COMPILE_$(VARIANT)),,$(error unknown VARIANT $(VARIANT): release, asan, tsan or cov))
+$(if $(COMPILE_$(VARIANT)),,$(error unknown VARIANT $(VARIANT): release, asan, tsan, cov or tls))
 CFLAGS       ?= $(OPTIMISE_$(VARIANT))
 BASE_CFLAGS  += $(COMPILE_$(VARIANT))
 BASE_LDFLAGS := $(LINK_$(VARIANT))
@@ -72,12 +72,13 @@ LINK_supervise := $(LIB_supervise) $(LINK_api)
 LINK_client := $(LIB_cli) $(LIB_check) $(LINK_supervise)
 LINK_web    := $(LIB_web) $(LINK_api)
 
+include src/zookeeper-client.mk
 # --- programs ---------------------------------------------------------------------------------
 PROGRAMS := zkleaderd zkleader zkleader-check zkleader-web zkleader-runner zkleader-notify
 folder = $(patsubst zkleaderd,daemon,$(patsubst zkleader,cli,$(1:zkleader-%=%)))
 # Of each but zkleader-check: the archives and libraries that it is made of.
 LINKS_zkleaderd  := $(LINK_daemon)
-LIBS_zkleaderd   := -lzookeeper_mt -lconfuse -luv -lpthread
+LIBS_zkleaderd   := $(ZOOKEEPER_LIBS) -lconfuse -luv -lpthread
 LINKS_zkleader   := $(LINK_client)
 LIBS_zkleader    := -ljansson -lsmartcols
 LINKS_zkleader-web  := $(LINK_web)

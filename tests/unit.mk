@@ -27,6 +27,9 @@ $(UNIT_BIN): %: %.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
 # Its own allocations can be made to fail.
 $(B)/unit/client_memory $(B)/plain/client_memory: BASE_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc
 
+# Its own functions stand for those of ZooKeeper's client, which may be linked statically.
+$(B)/unit/daemon_zk $(B)/plain/daemon_zk: BASE_LDFLAGS += -Wl,--allow-multiple-definition
+
 # The same without Criterion's library, which is slow, and which nets cannot bear.
 PLAIN_BIN := $(UNIT:%=$(B)/plain/%)
 $(PLAIN_BIN): $(B)/plain/%: $(B)/unit/%.o $(B)/tests/nets/plain_runner.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
