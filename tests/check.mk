@@ -6,6 +6,7 @@
 ## make unit         unit tests alone; VARIANT=asan or cov builds them so
 ## make check-faults faults with real processes; compare: beside Curator and kazoo
 ## make check-scale  200 sidecars with 200 tasks each, 10,000 tasks on one, on a real server
+## make check-tls    builds ZooKeeper's client with TLS and SASL, tests these, and the faults through TLS
 ## make check-upgrade  0.1.0 and this version in one fleet, one host upgraded after the other
 ## make check-packages  the Debian packages, and a machine of its own with them: upgrade, removal
 ## make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, 300 of schedules, and trouble
@@ -25,6 +26,7 @@ PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 i
 PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java \
 	default-jdk-headless curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
 	$(if $(shell command -v npm),,npm)
+PACKAGES_TLS   := openssl libsasl2-modules libsasl2-modules-gssapi-mit krb5-kdc krb5-admin-server
 PACKAGES_COMPARE := libcurator-recipes-java
 .PHONY: deps-demo deps-check deps-deep
 deps-demo:
@@ -32,8 +34,8 @@ deps-demo:
 deps-check:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK))
 deps-deep:
-	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP) \
-		$(PACKAGES_DEB) $(PACKAGES_PACKAGES))
+	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP) $(PACKAGES_CLIENTS) \
+		$(PACKAGES_CLIENT) $(PACKAGES_TLS) $(PACKAGES_DEB) $(PACKAGES_PACKAGES))
 	@[ -d tests/browser/node_modules/axe-core ] || npm ci --silent --no-audit --no-fund --prefix tests/browser
 
 .PHONY: demo demo-web
@@ -60,7 +62,7 @@ check-build: all plain-bin model-bin $(B)/bench/draft $(B)/oracle/draft_fleets $
 check-deep: deps-deep
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-deep-build
-	@$(RUN) ci deep long
+	@$(RUN) ci tls deep long
 SECONDS_LEFT ?= 3600
 # The first of it; nothing more is begun after SECONDS_LEFT.
 check-ci: deps-deep
@@ -70,6 +72,8 @@ check-ci: deps-deep
 check-deep-build: check-build bench-bin $(B)/oracle/version_pairs $(B)/sim-scale \
 		$(B)/sim-node-planted
 	@$(MAKE) -s VARIANT=asan all plain-bin model-bin
+	@$(MAKE) -s VARIANT=tls zookeeper-client
+	@$(MAKE) -s VARIANT=tls all
 
 lint: all
 	tests/lint/run $(B)
@@ -113,3 +117,12 @@ include tests/clients/clients.mk
 check-packages: deps-check all
 	$(call install,$(PACKAGES_DEB) $(PACKAGES_PACKAGES))
 	/usr/bin/python3 -m pytest -rP tests/deb
+
+.PHONY: check-tls deps-tls
+deps-tls: deps-check
+	$(call install,$(PACKAGES_CLIENT) $(PACKAGES_TLS))
+# In a folder of its own, build/tls.
+check-tls: deps-tls
+	@$(MAKE) -s VARIANT=tls zookeeper-client
+	@$(MAKE) $(JOBS) -s WERROR=1 VARIANT=tls all
+	@$(RUN) tls

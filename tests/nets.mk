@@ -10,6 +10,11 @@ OPTIMISE_cov  := -O0 -g
 COMPILE_cov   := --coverage
 LINK_cov      := --coverage
 
+# The release with the client of make zookeeper-client, beside one without.
+OPTIMISE_tls = $(OPTIMISE_release)
+COMPILE_tls  = $(COMPILE_release)
+LINK_tls     = $(LINK_release)
+
 .PHONY: fuzz nets coverage
 fuzz: deps-deep
 	tests/fuzz/run

@@ -11,6 +11,8 @@
 #include "config/text/user_list.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+static const char *const truths[] = {"false", "true", NULL};
+static const char *const sasls[] = {"none", "digest-md5", "gssapi", NULL}; /* enum config_sasl */
 static const char *const log_formats[] = {"text", "json", NULL};
 
 static const struct setting_key keys[] = {
@@ -47,6 +49,23 @@ static const struct setting_key keys[] = {
 	 CONFIG_SERVER_TICK_MAX_MS, NULL},
 	{"auth-file", SETTING_TEXT, NULL,
 	 "a file whose first line is scheme:credential, such as digest:user:password", 0, 0, NULL},
+	{"tls", SETTING_CHOICE, "false", "true: the connections to ZooKeeper are encrypted", 0, 0,
+	 truths},
+	{"tls-ca", SETTING_TEXT, NULL,
+	 "a file with the certificates of those who may issue the servers'; by default the "
+	 "system's",
+	 0, 0, NULL},
+	{"tls-cert", SETTING_TEXT, NULL,
+	 "a file with the sidecar's certificate and the chain behind it", 0, 0, NULL},
+	{"tls-key", SETTING_TEXT, NULL,
+	 "a file with its private key, which its owner alone may read", 0, 0, NULL},
+	{"tls-server-name", SETTING_TEXT, NULL,
+	 "the name in the servers' certificates; by default that in zookeeper", 0, 0, NULL},
+	{"sasl", SETTING_CHOICE, "none",
+	 "digest-md5 with the user of auth-file, gssapi with sasl-keytab, or none", 0, 0, sasls},
+	{"sasl-keytab", SETTING_TEXT, NULL, "a file with the sidecar's Kerberos keys", 0, 0, NULL},
+	{"sasl-principal", SETTING_TEXT, NULL,
+	 "whose key is used; by default the first of sasl-keytab", 0, 0, NULL},
 	{"yield-delay", SETTING_DURATION, "2s",
 	 "how long a better node must have been there before leadership goes to it", 0,
 	 CONFIG_YIELD_MAX_MS, NULL},
@@ -149,6 +168,7 @@ static void take_all(struct config_values *v)
 	take_address(v);
 	config_take_socket(v);
 	take_recipe_users(v);
+	config_take_secure(v);
 	config_take_auth(v);
 	take_timezone(v);
 	take_times(v);
@@ -229,6 +249,8 @@ void config_free(struct config *c)
 	if (c->auth_credential)
 		explicit_bzero(c->auth_credential, strlen(c->auth_credential));
 	free(c->auth_credential);
+	for (size_t i = 0; i < CONFIG_SECURE_KEYS; i++)
+		free(c->secure.texts[i]);
 	health_config_done(&c->health);
 	free(c);
 }

@@ -24,11 +24,34 @@
 #define CONFIG_GUARD_LIMIT_MS	  (INT64_C(30) * 1000) /* tick-guard is below it */
 #define CONFIG_CLOCK_MIN_MS	  1000
 #define CONFIG_CLOCK_MAX_MS	  (INT64_C(24) * 3600 * 1000)
-#define CONFIG_LINE_MAX		  4096 /* bytes of the first line of version-file and auth-file */
+#define CONFIG_AUTH_SASL	  "sasl" /* scheme of an identity that SASL proves, USER:PASSWORD */
+#define CONFIG_LINE_MAX		  4096	 /* bytes of the first line of version-file and auth-file */
 
 struct config_host {
 	char *host; /* a name or an address, without brackets */
 	uint16_t port;
+};
+
+/* The keys of TLS and SASL to ZooKeeper. */
+enum config_secure_key {
+	CONFIG_TLS,
+	CONFIG_TLS_CA,
+	CONFIG_TLS_CERT,
+	CONFIG_TLS_KEY,
+	CONFIG_TLS_SERVER_NAME,
+	CONFIG_SASL,
+	CONFIG_SASL_KEYTAB,
+	CONFIG_SASL_PRINCIPAL,
+	CONFIG_SECURE_KEYS
+};
+
+enum config_sasl { CONFIG_SASL_NONE, CONFIG_SASL_DIGEST_MD5, CONFIG_SASL_GSSAPI };
+
+struct config_secure {
+	bool tls;
+	enum config_sasl sasl;
+	char *texts[CONFIG_SECURE_KEYS]; /* paths to open, and names; NULL: not set */
+	int lines[CONFIG_SECURE_KEYS];	 /* 0: not in the file */
 };
 
 struct config {
@@ -62,8 +85,9 @@ struct config {
 	int task_dir_line;
 
 	char *auth_file;       /* path, NULL: none */
-	char *auth_scheme;     /* "digest"; NULL without an auth-file */
+	char *auth_scheme;     /* "digest"; CONFIG_AUTH_SASL; NULL without an identity */
 	char *auth_credential; /* never to be logged or shown */
+	struct config_secure secure;
 
 	int64_t yield_delay_ms;
 	int64_t stop_wait_ms;
@@ -91,6 +115,7 @@ int config_load(const char *path, const struct config *running, struct config **
  */
 int config_examine(const char *path, struct config **ret_config, struct problems *problems);
 void config_free(struct config *c);
+const char *config_secure_name(enum config_secure_key key);
 /* The servers as "name:port,[v6]:port", each with its port; on the heap, for the caller. */
 char *config_servers(const struct config *c);
 /*

@@ -27,6 +27,24 @@ static const char *bad_auth(const char *line)
 	return NULL;
 }
 
+/*
+ * For SASL: "digest:USER:PASSWORD", or without the scheme. Returns what begins with
+ * the user; sets *ret_wrong if there is none.
+ */
+static const char *sasl_credential(const char *line, const char **ret_wrong)
+{
+	const char *user = line, *colon;
+
+	if (strncmp(line, "digest:", 7) == 0 && strchr(line + 7, ':'))
+		user += 7;
+	colon = strchr(user, ':');
+	if (!colon || colon == user || !colon[1])
+		*ret_wrong = "needs a user and a password: digest:USER:PASSWORD";
+	else if (!text_is_printable(line))
+		*ret_wrong = "has a control character in its first line, or is not UTF-8";
+	return user;
+}
+
 static const char *bad_auth_owner(const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -55,11 +73,23 @@ void config_take_auth(struct config_values *v)
 		config_problem(v, "auth-file", "\"%s\" %s", c->auth_file, textfile_error(r));
 		return;
 	}
+	bool is_sasl = c->secure.sasl == CONFIG_SASL_DIGEST_MD5;
+	const char *credential = line;
 	wrong = bad_auth_owner(&st);
-	if (!wrong)
-		wrong = strlen(line) == len ? bad_auth(line) : "has a NUL byte in its first line";
+	if (!wrong && strlen(line) != len)
+		wrong = "has a NUL byte in its first line";
+	else if (!wrong && is_sasl)
+		credential = sasl_credential(line, &wrong);
+	else if (!wrong)
+		wrong = bad_auth(line);
+	free(c->auth_scheme);
+	free(c->auth_credential);
+	c->auth_scheme = c->auth_credential = NULL;
 	if (wrong) {
 		config_problem(v, "auth-file", "\"%s\" %s", c->auth_file, wrong);
+	} else if (is_sasl) {
+		c->auth_scheme = mem_strdup(CONFIG_AUTH_SASL);
+		c->auth_credential = mem_strdup(credential);
 	} else {
 		char *colon = strchr(line, ':');
 

@@ -30,11 +30,15 @@ int64_t config_number(const struct config_values *v, const char *key);
 char *config_copy(const struct config_values *v, const char *key);
 char *config_path(const struct config_values *v, const char *key);
 
+/* Whether it can be the name, or the v4 address, of a host. */
+bool config_is_host_name(const char *text);
+
 /* Each checks a group of keys, and what they name, and takes them into the configuration. */
 void config_take_zookeeper(struct config_values *v);
 void config_take_root(struct config_values *v);
 void config_take_version(struct config_values *v);
 void config_take_socket(struct config_values *v);
 void config_take_auth(struct config_values *v);
+void config_take_secure(struct config_values *v);
 
 #endif

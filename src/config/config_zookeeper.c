@@ -49,7 +49,7 @@ void config_take_root(struct config_values *v)
 		v->c->root = mem_strdup(text);
 }
 
-static bool is_host_name(const char *text)
+bool config_is_host_name(const char *text)
 {
 	size_t len =
 		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
@@ -99,7 +99,7 @@ static const char *parse_host(char *text, struct config_host *host)
 			return "has more than one \":\": an IPv6 address stands in brackets";
 		if (port)
 			*port++ = '\0';
-		if (!is_host_name(name))
+		if (!config_is_host_name(name))
 			return name[0] ? "is no name or address of a host" : "has no host";
 	}
 	if (port) {

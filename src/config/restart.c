@@ -28,7 +28,11 @@ size_t restart_keys(const struct config *start, const struct config *now,
 	};
 	size_t n = 0;
 
-	_Static_assert(sizeof(keys) / sizeof(keys[0]) <= RESTART_KEYS_MAX, "as many as fit");
+	for (enum config_secure_key k = 0; k < CONFIG_SECURE_KEYS; k++)
+		if (differs(start->secure.texts[k], now->secure.texts[k]))
+			ret_keys[n++] = config_secure_name(k);
+	_Static_assert(sizeof(keys) / sizeof(keys[0]) + CONFIG_SECURE_KEYS <= RESTART_KEYS_MAX,
+		       "as many as fit");
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (keys[i].changed)
 			ret_keys[n++] = keys[i].key;

@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 
-#define RESTART_KEYS_MAX 16
+#define RESTART_KEYS_MAX 24
 
 /*
  * Gives the names of those keys that have changed since the start, constant texts; returns how

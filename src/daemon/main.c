@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "config/tasks/hints.h"
 #include "config/tasks/taskfile.h"
+#include "daemon/files/secure_config.h"
 #include "daemon/sidecar.h"
 #include "daemon/zookeeper/zk.h"
 
@@ -74,12 +75,15 @@ static int test(const char *file)
 {
 	struct problems problems;
 	struct config *config = NULL;
+	struct zk_security security;
 	struct task_files tasks;
 	size_t n = 0, queues = 0;
 
 	problems_init(&problems);
 	task_files_init(&tasks);
 	config_examine(file, &config, &problems);
+	if (config && problems.n == 0)
+		secure_config_check(config, &security, &problems);
 	if (config && config->task_dir) {
 		taskdir_load(config, &tasks, &problems);
 		count(&tasks, &n, &queues);
@@ -114,11 +118,14 @@ static int run(const char *file)
 {
 	struct problems problems;
 	struct config *config = NULL;
+	struct zk_security security;
 
 	open_standard();
 	problems_init(&problems);
-	if (config_load(file, NULL, &config, &problems) != 0) {
+	if (config_load(file, NULL, &config, &problems) != 0 ||
+	    secure_config_check(config, &security, &problems) != 0) {
 		print_problems(&problems);
+		config_free(config);
 		problems_done(&problems);
 		return EX_CONFIG;
 	}
@@ -127,6 +134,7 @@ static int run(const char *file)
 	if (journal_is_stream(STDERR_FILENO, stream))
 		log_to_journal(JOURNAL_SOCKET);
 	zk_log_detail(config->log_level == LOG_DEBUG);
+	secure_config_kerberos(config);
 	return sidecar_run(file, config, &problems);
 }
 

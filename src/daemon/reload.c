@@ -139,7 +139,8 @@ static void watch_anew(struct sidecar *s, const struct config *config)
 		files_watch(&s->files, config->task_dir, config->version_file);
 }
 
-static void apply_config(struct sidecar *s, struct config *config, struct changes *changes)
+static void apply_config(struct sidecar *s, struct config *config,
+			 const struct zk_security *security, struct changes *changes)
 {
 	struct config *old = s->config;
 
@@ -165,6 +166,11 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 	zk_log_detail(config->log_level == LOG_DEBUG);
 	node_set_version(&s->node, config->version);
 	watch_anew(s, config);
+	/* The files of the start, which a reload reads again. */
+	if (s->start->secure.tls && security->tls) {
+		s->security.ca_ends = security->ca_ends;
+		s->security.cert_ends = security->cert_ends;
+	}
 	s->config = config;
 	s->process.config = config;
 	if (old != s->start)
@@ -354,7 +360,7 @@ static void apply_files(struct sidecar *s, struct reading *r, struct changes *ch
 
 	problems_init(&problems);
 	if (r->config) {
-		apply_config(s, r->config, changes);
+		apply_config(s, r->config, &r->security, changes);
 		r->config = NULL;
 	}
 	if (r->what == READING_ALL) {

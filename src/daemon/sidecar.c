@@ -18,6 +18,7 @@
 #include "control/answer/subscriptions.h"
 #include "control/programs/runners.h"
 #include "control/ticks/ticks.h"
+#include "daemon/files/secure_config.h"
 #include "daemon/handoff.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/offload.h"
@@ -177,6 +178,13 @@ static void on_reload(void *arg, process_reload_fn fn, void *fn_arg)
 	reload_all(arg, fn, fn_arg);
 }
 
+static void on_find_problems(void *arg, struct problems *problems)
+{
+	struct sidecar *s = arg;
+
+	secure_config_expiring(s->start, &s->security, clock_wall_ms() / 1000, problems);
+}
+
 static void on_longest_turn(void *arg, int64_t *ret_us, int64_t *ret_cpu_us)
 {
 	turns_longest(&((struct sidecar *)arg)->turns, ret_us, ret_cpu_us);
@@ -231,7 +239,9 @@ static void init_settings(struct sidecar *s)
 	snprintf(s->name, sizeof(s->name), "%s%s%s", c->node ? c->node : s->hostname,
 		 c->node ? "" : ":", c->node ? "" : c->socket);
 	machine_id(s->machine);
-	s->settings = (struct node_settings){.servers = s->servers,
+	secure_config_take(c, &s->security);
+	s->settings = (struct node_settings){.world = &s->security,
+					     .servers = s->servers,
 					     .root = s->root,
 					     .session_timeout_ms = c->session_timeout_ms,
 					     .server_tick_ms = c->server_tick_ms,
@@ -274,6 +284,7 @@ static void init_parts(struct sidecar *s)
 				      .start = s->start,
 				      .config = s->config,
 				      .started_at = s->started_at,
+				      .find_problems = on_find_problems,
 				      .longest_turn = on_longest_turn,
 				      .reload = on_reload,
 				      .offload = on_offload,

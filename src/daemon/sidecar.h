@@ -18,6 +18,7 @@
 #include "daemon/socket/control.h"
 #include "daemon/socket/turn.h"
 #include "daemon/socket/users.h"
+#include "daemon/zookeeper/zk.h"
 #include "node/node.h"
 
 #define SIDECAR_STOP_MS	  1200 /* for the farewell to a server that may be stalled */
@@ -38,6 +39,7 @@ struct sidecar {
 	size_t n_main_problems;	       /* the first so many are about the main file's text */
 	size_t n_main_warnings;	       /* likewise */
 	struct task_files tasks;       /* in force */
+	struct zk_security security;   /* of the start; its texts are those of `start` */
 	struct node_settings settings; /* of the node; its texts are ours or of `start` */
 	struct node node;
 	struct turns turns;

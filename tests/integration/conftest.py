@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from harness import tls  # noqa: E402
 from harness.jobs import Jobs  # noqa: E402
 from harness.proxy import Proxy  # noqa: E402
 from harness.queues import Hook, Queues, script_of  # noqa: E402
@@ -41,11 +42,14 @@ logging.getLogger("kazoo").setLevel(logging.CRITICAL)
 
 def pytest_addoption(parser):
     parser.addoption("--build", help="the folder with the programs (ZKLEADER_BUILD, or build/release)")
+    parser.addoption("--tls", action="store_true", help="all sidecars speak TLS to their servers")
 
 
 def pytest_configure(config):
     if config.getoption("build"):
         os.environ["ZKLEADER_BUILD"] = config.getoption("build")
+    if config.getoption("tls"):
+        os.environ["ZKLEADER_TEST_TLS"] = "1"
     config.addinivalue_line("markers", "slow: takes minutes; started first")
     config.addinivalue_line("markers", "seconds(n): how long the test may take")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -59,6 +63,10 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """The longest are not to be the last, nor one behind the other: a worker gets its first tests in one piece."""
+    why = tls.why_not(build() / "zkleaderd") if tls.enabled() else ""
+    if why:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=why))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     long = [item for item in items if item.originalname in LONG]
     others = [item for item in items if item.originalname not in LONG]

@@ -280,6 +280,20 @@ static const struct bad_case bad_values[] = {
 	{"version = 1\nsession-timeout = \"11m\"", "2: session-timeout: \"11m\" is above 10m\n"},
 	{"version = 1\nsession-timeout = \"99999999999999999999d\"",
 	 "2: session-timeout: \"99999999999999999999d\" is above 10m\n"},
+	{"version = 1\ntls = maybe", "2: tls: \"maybe\" is not one of \"false\", \"true\"\n"},
+	{"version = 1\ntls-server-name = zk1",
+	 "2: tls-server-name: is of no use without tls = true: add that\n"},
+	{"version = 1\ntls = true\ntls-server-name = \"a b\"",
+	 "3: tls-server-name: \"a b\" is no name or address of a host\n"},
+	{"version = 1\nsasl = plain",
+	 "2: sasl: \"plain\" is not one of \"none\", \"digest-md5\", \"gssapi\"\n"},
+	{"version = 1\nsasl = digest-md5",
+	 "2: sasl: \"digest-md5\" needs a user and a password: name a file with the line "
+	 "digest:USER:PASSWORD in auth-file\n"},
+	{"version = 1\nsasl = gssapi",
+	 "2: sasl: \"gssapi\" needs the sidecar's keys: name the file in sasl-keytab\n"},
+	{"version = 1\nsasl-principal = \"a@B\"",
+	 "2: sasl-principal: is of no use without sasl = \"gssapi\": add that\n"},
 	{"version = 1\nserver-tick = \"61s\"", "2: server-tick: \"61s\" is above 1m\n"},
 	{"version = 1\nstop-wait = \"61s\"", "2: stop-wait: \"61s\" is above 1m\n"},
 	{"version = 1\nyield-delay = \"61m\"", "2: yield-delay: \"61m\" is above 1h\n"},
@@ -399,6 +413,7 @@ static const struct bad_case bad_keys[] = {
 	 "version-file, version-strip, node, address, socket, socket-mode, socket-group, "
 	 "recipe-users, timezone, task-dir, "
 	 "server-tick, auth-file, "
+	 "tls, tls-ca, tls-cert, tls-key, tls-server-name, sasl, sasl-keytab, sasl-principal, "
 	 "yield-delay, "
 	 "stop-wait, tick-guard, clock-tolerance, health-command, health-file, health-interval, "
 	 "health-timeout, "
@@ -477,6 +492,7 @@ static const struct bad_case bad_syntax[] = {
 	 "zookeeper, root, session-timeout, version, "
 	 "version-file, version-strip, node, address, socket, socket-mode, "
 	 "socket-group, recipe-users, timezone, task-dir, server-tick, auth-file, "
+	 "tls, tls-ca, tls-cert, tls-key, tls-server-name, sasl, sasl-keytab, sasl-principal, "
 	 "yield-delay, stop-wait, tick-guard, clock-tolerance, health-command, health-file, "
 	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
 	 "log-format\n"

@@ -367,7 +367,7 @@ Test(zk, words_for_what_became_of_a_connection)
 	char message[TROUBLE_MESSAGE_MAX];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		trouble_say(&cases[i].t, cases[i].times, cases[i].speaks, message);
+		trouble_say(&cases[i].t, cases[i].times, cases[i].speaks, false, message);
 		cr_expect(strncmp(message, cases[i].starts, strlen(cases[i].starts)) == 0, "%s",
 			  message);
 		cr_expect(strstr(message, cases[i].has), "%s", message);

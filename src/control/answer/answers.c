@@ -453,6 +453,8 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 
 	problems_init(&problems);
 	problems_append(&problems, process->problems);
+	if (process->find_problems)
+		process->find_problems(process->arg, &problems);
 	troubles_find(s, &problems);
 	runners_find_problems(m, &problems);
 	notifiers_find_problems(m, &problems);

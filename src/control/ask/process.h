@@ -33,6 +33,8 @@ struct process {
 	const struct task_files *tasks;	 /* likewise */
 	const struct recipe_users *recipe_users;
 	int64_t started_at; /* ms since the epoch */
+	/* Adds problems of the process itself, such as a certificate that expires soon. */
+	void (*find_problems)(void *arg, struct problems *problems);
 	/*
 	 * The longest turn of the loop (its work between two waits) since the start, in
 	 * microseconds, and the most processor time of a turn.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "daemon/files/secure_config.h"
 #include "daemon/machine/offload.h"
 
 static void begin(struct readings *all);
@@ -41,7 +42,12 @@ void reading_work(struct reading *r)
 		return;
 	}
 	if (r->what == READING_ALL &&
-	    config_load(r->base.config_file, r->base.start, &r->config, &r->problems) == 0)
+	    config_load(r->base.config_file, r->base.start, &r->config, &r->problems) == 0 &&
+	    secure_config_check(r->config, &r->security, &r->problems) != 0) {
+		config_free(r->config);
+		r->config = NULL;
+	}
+	if (r->config)
 		config = r->config;
 	taskdir_load(config, &r->loaded, &r->of_tasks);
 	taskdir_merge(r->base.tasks, &r->loaded, &r->in_force);

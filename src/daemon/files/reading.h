@@ -13,6 +13,7 @@
 #include "config/tasks/taskfile.h"
 #include "control/ask/process.h"
 #include "daemon/files/task_changes.h"
+#include "daemon/zookeeper/zk.h"
 
 enum reading_what {
 	READING_VERSION, /* the version-file */
@@ -39,12 +40,13 @@ struct reading {
 	 * The result. The code that applies it takes over what it needs and removes that here; the
 	 * rest is freed.
 	 */
-	struct config *config;	    /* NULL: it is refused, or was not read */
-	char *version;		    /* likewise */
-	struct problems problems;   /* of the main file, or of the version-file alone */
-	struct problems of_tasks;   /* of the task files */
-	struct task_files loaded;   /* the task files as they are */
-	struct task_files in_force; /* the task files to be in force */
+	struct config *config;	     /* NULL: it is refused, or was not read */
+	struct zk_security security; /* of that configuration, with the ends of certificates */
+	char *version;		     /* likewise */
+	struct problems problems;    /* of the main file, or of the version-file alone */
+	struct problems of_tasks;    /* of the task files */
+	struct task_files loaded;    /* the task files as they are */
+	struct task_files in_force;  /* the task files to be in force */
 	/* The tasks to be in force, sorted by name, borrowed from there. */
 	const struct task_config **is;
 	size_t n_is;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "daemon/machine/host_uv.h"
 #include "daemon/machine/offload.h"
+#include "daemon/machine/server_names.h"
 #include "node/store.h"
 
 #define FOUND_MAX 2048 /* bytes of the list of addresses */
@@ -34,7 +35,7 @@ static bool is_listed(const char *list, const char *one)
 	return false;
 }
 
-static void add_found(struct lookup *l, const struct addrinfo *list)
+static void add_found(struct lookup *l, const char *name, const struct addrinfo *list)
 {
 	for (const struct addrinfo *a = list; a; a = a->ai_next) {
 		char host[NI_MAXHOST], port[NI_MAXSERV];
@@ -44,6 +45,7 @@ static void add_found(struct lookup *l, const struct addrinfo *list)
 		char one[NI_MAXHOST + NI_MAXSERV + 4];
 		snprintf(one, sizeof(one), a->ai_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host,
 			 port);
+		server_names_add(one, name);
 		size_t used = strlen(l->found);
 		if (used + strlen(one) + 2 <= sizeof(l->found) && !is_listed(l->found, one))
 			snprintf(l->found + used, sizeof(l->found) - used, "%s%s", used ? "," : "",
@@ -70,7 +72,8 @@ static void look_up(struct lookup *l, char *host)
 			 gai_strerror(error));
 		return;
 	}
-	add_found(l, list);
+	server_names_forget(host, port);
+	add_found(l, host, list);
 	freeaddrinfo(list);
 }
 

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/zookeeper/zk.h"
 #include "base/clock.h"
 #include "base/doing.h"
 #include "base/log/log.h"
@@ -29,8 +28,7 @@
 
 static const char wants_sasl[] =
 	"authentication refused: the server wants SASL, or another scheme than auth-file has "
-	"(sessionRequireClientSASLAuth, enforce.auth.schemes), and the sidecar speaks no SASL: "
-	"name a server that does not";
+	"(sessionRequireClientSASLAuth, enforce.auth.schemes): set the key sasl";
 static const char refused_auth[] =
 	"authentication refused: the server does not know the scheme in auth-file, or not what "
 	"it says: as a rule it is digest";
@@ -57,11 +55,13 @@ static void tell_trouble(const char *line)
 
 	if (!trouble_parse(line, &trouble))
 		return;
+	mem_auto char *why = zk_why_take();
 	pthread_mutex_lock(&told_lock);
 	for (struct store *s = told; s; s = s->next) {
 		struct item *item = mem_calloc(1, sizeof(*item));
 		item->kind = ITEM_TROUBLE;
 		item->trouble = trouble;
+		item->trouble.why = why ? mem_strdup(why) : NULL;
 		zk_enqueue(s, item);
 	}
 	pthread_mutex_unlock(&told_lock);
@@ -99,8 +99,12 @@ static void log_line(const char *message)
 	const char *level = strstr(message, ":ZOO_");
 	const char *text = level ? strstr(level, ": ") : NULL;
 
-	log_debug("zookeeper client", LOG_STR("says", text ? text + 2 : message));
-	tell_trouble(text ? text + 2 : message);
+	text = text ? text + 2 : message;
+	log_debug("zookeeper client", LOG_STR("says", text));
+	if (strstr(text, "SASL negotiation: "))
+		zk_why_set("authentication refused (SASL): %s: see auth-file, or sasl-keytab",
+			   text);
+	tell_trouble(text);
 }
 
 static void on_watcher(zhandle_t *handle, int type, int state, const char *path, void *context)
@@ -159,7 +163,7 @@ static void take_state(struct store *store, const struct item *item)
 		store->address = item->address;
 		memcpy(store->server, item->server, sizeof(store->server));
 		store->troubles.hung_up = 0;
-	} else if (item->state == STORE_AUTH_FAILED && store->troubles.said) {
+	} else if (item->state == STORE_AUTH_FAILED && store->troubles.said && !store->sasl) {
 		store->troubles.said(store->handlers.arg, store->server,
 				     item->wants_sasl ? wants_sasl : refused_auth);
 	}
@@ -192,6 +196,8 @@ static void take(struct store *store, struct item *item)
 	case ITEM_TROUBLE:
 		if (!store->abandoned)
 			troubles_heard(&store->troubles, &item->trouble);
+		else
+			free(item->trouble.why);
 		break;
 	}
 	free(item);
@@ -267,13 +273,15 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 	store->quiet.data = store;
 	store->troubles = (struct troubles){
 		.loop = host->loop, .said = handlers->failed, .arg = handlers->arg};
+	store->security = options->world;
+	store->troubles.tls = store->security && store->security->tls;
 	if (handlers->failed)
 		set_told(store, true);
 	clientid_t id = {.client_id = options->session};
 	if (options->session)
 		memcpy(id.passwd, options->password, STORE_PASSWORD_SIZE);
-	store->handle = zookeeper_init2(options->servers, on_watcher, options->timeout_ms,
-					options->session ? &id : NULL, store, 0, log_line);
+	store->handle =
+		zk_secure_open(store, options, options->session ? &id : NULL, on_watcher, log_line);
 	if (!store->handle) {
 		int error = errno ? -errno : -EINVAL;
 		store_close(store, NULL, NULL);
@@ -284,11 +292,10 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 	 * make it do so after each lost connection.
 	 */
 	zoo_set_servers_resolution_delay(store->handle, INT_MAX);
-	if (options->auth_scheme) {
-		store->authenticated = true;
+	store->authenticated = options->auth_scheme != NULL;
+	if (options->auth_scheme && strcmp(options->auth_scheme, ZK_AUTH_SASL) != 0)
 		zoo_add_auth(store->handle, options->auth_scheme, options->auth_credential,
 			     (int)strlen(options->auth_credential), NULL, NULL);
-	}
 	*ret_store = store;
 	return 0;
 }
@@ -324,6 +331,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	if (--store->handles > 0)
 		return;
 	pthread_mutex_destroy(&store->lock);
+	zk_sasl_end(store);
 	if (store->closed)
 		store->closed(store->closed_arg);
 	free(store);

@@ -15,6 +15,7 @@
 #define THREADED
 #include <zookeeper/zookeeper.h>
 
+#include "daemon/zookeeper/zk.h"
 #include "daemon/zookeeper/zk_trouble.h"
 #include "node/store.h"
 
@@ -66,6 +67,9 @@ struct store {
 	zhandle_t *handle;
 	struct store *next; /* of those that are told of trouble, under a lock of zk.c */
 	struct store_handlers handlers;
+	struct zk_security *security;	  /* NULL: no TLS, no SASL */
+	struct zk_sasl_client *sasl;	  /* NULL: none; of zk_sasl.c */
+	char tls_server[SERVER_TEXT_MAX]; /* of the handshake; in the IO thread */
 	bool authenticated;
 	bool abandoned;
 	int64_t session;
@@ -90,6 +94,23 @@ struct store {
 void zk_enqueue(struct store *store, struct item *item);
 /* Likewise: the server wants another authentication, so the session is of no use. */
 void zk_wants_sasl(struct store *store);
+/* A handle with the TLS and SASL that the store wants; NULL with errno set. */
+zhandle_t *zk_secure_open(struct store *store, const struct store_options *options,
+			  const clientid_t *id, watcher_fn watcher, log_callback_fn log);
+#ifdef ZKLEADER_TLS
+/* In the IO thread, called by the library: see its header. The context is the store. */
+SSL *zk_tls_open(void *context, const char *server);
+void zk_tls_failed(void *context, SSL *ssl);
+/* The parameters for the library; a negative errno if there are none. */
+int zk_sasl_begin(struct store *store, const struct store_options *options,
+		  zoo_sasl_params_t *ret_params);
+#endif
+/* After the handle was closed. */
+void zk_sasl_end(struct store *store);
+/* In the IO thread: why the library's next line tells of a failure. */
+void zk_why_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same, owned by the caller; NULL: nothing was said. */
+char *zk_why_take(void);
 /* On the loop: the request has been answered, or its answer is not wanted any more. */
 void zk_request_free(struct request *r);
 

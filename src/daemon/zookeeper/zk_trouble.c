@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "daemon/machine/offload.h"
 
-#define PROBE_AGAIN_MS 5000  /* for a port of which nothing was found out */
-#define PROBE_KNOWN_MS 60000 /* for one that speaks something else */
+#define PROBE_AGAIN_MS	    5000 /* for a port of which nothing was found out */
+#define RETCODE_AUTH_FAILED (-115)
+#define PROBE_KNOWN_MS	    60000 /* for one that speaks something else */
 
 struct trouble_probe {
 	struct troubles *all; /* NULL: they are gone */
@@ -41,22 +42,34 @@ bool trouble_parse(const char *line, struct trouble *ret_trouble)
 	memset(ret_trouble, 0, sizeof(*ret_trouble));
 	memcpy(ret_trouble->server, server, len);
 	ret_trouble->error = (int)strtol(error + strlen(", errno="), NULL, 10);
+	ret_trouble->refused = strtol(code + strlen(between), NULL, 10) == RETCODE_AUTH_FAILED;
 	ret_trouble->hung_up = ret_trouble->error == EHOSTDOWN ||
 			       ret_trouble->error == ECONNRESET || ret_trouble->error == EPIPE;
-	return ret_trouble->error > 0;
+	return ret_trouble->error > 0 || ret_trouble->refused;
 }
 
-void trouble_say(const struct trouble *t, unsigned times, enum port_speaks speaks,
+void trouble_say(const struct trouble *t, unsigned times, enum port_speaks speaks, bool tls,
 		 char message[TROUBLE_MESSAGE_MAX])
 {
 	const char *word = t->error == EHOSTDOWN ? "it hung up" : strerror(t->error), *hint = "";
 
-	if (speaks == PORT_TLS)
-		hint = ": the port speaks TLS, and the sidecar does not: name the port without TLS "
-		       "(clientPort) in the key zookeeper, or a tunnel";
+	if (t->why) {
+		snprintf(message, TROUBLE_MESSAGE_MAX, "%s", t->why);
+		return;
+	}
+	if (t->refused)
+		hint = "authentication refused by the server (SASL): see auth-file, or "
+		       "sasl-keytab, and "
+		       "the server's log";
+	else if (speaks == PORT_TLS && !tls)
+		hint = ": the port speaks TLS, and the sidecar is not told to: set tls = true, or "
+		       "name the port without TLS (clientPort) in the key zookeeper";
 	else if (speaks == PORT_HTTP)
 		hint = ": the port speaks HTTP, so it is not ZooKeeper's (clientPort): correct the "
 		       "key zookeeper";
+	else if (t->hung_up && times > 1 && tls)
+		hint = ", again and again: the port may be the one without TLS (name "
+		       "secureClientPort), or the server may have no quorum: see its log";
 	else if (t->hung_up && times > 1)
 		hint = ", again and again: the port may want TLS, the server may have no quorum, "
 		       "or refuse more connections of one address (maxClientCnxns): see its log";
@@ -64,7 +77,7 @@ void trouble_say(const struct trouble *t, unsigned times, enum port_speaks speak
 		hint = ": nothing listens there: start the server, or correct the key zookeeper";
 	else if (!t->hung_up)
 		hint = ": see that the server runs, the network, firewalls and the key zookeeper";
-	snprintf(message, TROUBLE_MESSAGE_MAX, "%s%s", word, hint);
+	snprintf(message, TROUBLE_MESSAGE_MAX, "%s%s", t->refused ? "" : word, hint);
 }
 
 static bool is_probed(const struct troubles *all, const char *server)
@@ -80,7 +93,7 @@ static void tell(struct troubles *all)
 	bool known = t->error != ECONNREFUSED && strcmp(all->probed, t->server) == 0;
 	char message[TROUBLE_MESSAGE_MAX];
 
-	trouble_say(t, all->hung_up, known ? all->speaks : PORT_UNKNOWN, message);
+	trouble_say(t, all->hung_up, known ? all->speaks : PORT_UNKNOWN, all->tls, message);
 	all->said(all->arg, t->server, message);
 }
 
@@ -121,15 +134,19 @@ static void start_probe(struct troubles *all, const char *server)
 
 void troubles_heard(struct troubles *all, const struct trouble *t)
 {
+	free(all->last.why);
 	all->last = *t;
 	all->hung_up = t->hung_up ? all->hung_up + 1 : 0;
 	tell(all);
-	if ((t->hung_up || t->error == ETIMEDOUT) && !all->probe && !is_probed(all, t->server))
+	if ((t->hung_up || t->error == ETIMEDOUT) && !all->tls && !t->why && !all->probe &&
+	    !is_probed(all, t->server))
 		start_probe(all, t->server);
 }
 
 void troubles_done(struct troubles *all)
 {
+	free(all->last.why);
+	all->last.why = NULL;
 	if (all->probe)
 		all->probe->all = NULL;
 	all->probe = NULL;

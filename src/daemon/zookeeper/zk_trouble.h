@@ -20,6 +20,8 @@ struct trouble {
 	char server[TROUBLE_SERVER_MAX]; /* "address:port" */
 	int error;			 /* errno, positive, as the library has it */
 	bool hung_up;
+	bool refused; /* by SASL */
+	char *why;    /* what TLS or SASL say, with the remedy; owned; NULL: nothing */
 };
 
 struct trouble_probe;
@@ -29,6 +31,7 @@ struct troubles {
 	uv_loop_t *loop;
 	void (*said)(void *arg, const char *server, const char *message);
 	void *arg;
+	bool tls; /* our side speaks it */
 	struct trouble last;
 	unsigned hung_up;		 /* how often since a server has answered */
 	char probed[TROUBLE_SERVER_MAX]; /* the port that was asked last; "": none */
@@ -40,9 +43,9 @@ struct troubles {
 /* Parses a line of the library, in any thread; false: it tells of no such end. */
 bool trouble_parse(const char *line, struct trouble *ret_trouble);
 /* times: how often in a row a server has hung up. */
-void trouble_say(const struct trouble *t, unsigned times, enum port_speaks speaks,
+void trouble_say(const struct trouble *t, unsigned times, enum port_speaks speaks, bool tls,
 		 char message[TROUBLE_MESSAGE_MAX]);
-/* Calls said, now and again once more is known. */
+/* Takes t->why over, and calls said, now and again once more is known. */
 void troubles_heard(struct troubles *all, const struct trouble *t);
 /* said is not called any more. */
 void troubles_done(struct troubles *all);

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 
+from harness import tls
 from harness.process import end, spawn
 from harness.server import ZooKeeper, free_port, java
 from harness.waiting import wait_until
@@ -26,9 +27,9 @@ class Server(ZooKeeper):
         return f"{self.host}:{self.port}"
 
     def _launch(self):
-        values = {"dataDir": self.folder / "data", "tickTime": self.tick_ms, "clientPort": self.port,
+        values = {"dataDir": self.folder / "data", "tickTime": self.tick_ms, "clientPort": self.plain_port,
                   "clientPortAddress": self.host, "maxSessionTimeout": 60000,
-                  "admin.enableServer": "false", "4lw.commands.whitelist": "*", **self.settings}
+                  **(tls.secure_of_all(self.port, self.host) if tls.enabled() else {}), "admin.enableServer": "false", "4lw.commands.whitelist": "*", **self.settings}
         config = self.folder / "zoo.cfg"
         config.write_text("".join(f"{k}={v}\n" for k, v in values.items()), encoding="ascii")
         with open(self.folder / "server.log", "ab") as log:
@@ -38,7 +39,7 @@ class Server(ZooKeeper):
         if self.host == "127.0.0.1":
             return super().ask(word)
         try:
-            with socket.create_connection((self.host, self.port), timeout=2) as s:
+            with socket.create_connection((self.host, self.plain_port), timeout=2) as s:
                 s.settimeout(2)
                 s.sendall(word.encode())
                 return b"".join(iter(lambda: s.recv(65536), b"")).decode(errors="replace")
@@ -61,8 +62,8 @@ class Ensemble:
 
     def __init__(self, folder, network=None, tick_ms=200, sync_limit=10):
         hosts = network.hosts if network else ["127.0.0.1"] * 3
-        # Three ports a server.
-        ports = [[free_port() for _ in range(3)] for _ in hosts]
+        # Three ports a server, and one more where sidecars use TLS.
+        ports = [[free_port() for _ in range(4)] for _ in hosts]
         peers = {f"server.{i + 1}": f"{h}:{p[1]}:{p[2]}" for i, (h, p) in enumerate(zip(hosts, ports))}
         self.servers = []
         for i, host in enumerate(hosts):
@@ -70,6 +71,7 @@ class Ensemble:
                             network.command(i) if network else (),
                             initLimit=20, syncLimit=sync_limit, cnxTimeout=1, **peers)
             server.port = ports[i][0]
+            server.plain_port = ports[i][3] if tls.enabled() else server.port
             self.servers.append(server)
             self._number(server, i)
 

@@ -13,6 +13,7 @@ import msgpack
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
+from harness import tls
 from harness.process import end, spawn
 from harness.waiting import TIMEOUT, wait_until
 
@@ -22,7 +23,8 @@ WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 PORTS = range(20000 + WORKER % 20 * 600, 20600 + WORKER % 20 * 600)
 JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+PerfDisableSharedMem",
         "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Djava.awt.headless=true",
-        "-cp", "/usr/share/java/zookeeper.jar",  # no folder: of such a path no classes are kept
+        "-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-handler.jar",
+        # No folder in it: of such a path no classes are kept. Netty, for TLS, needs two that the first does not name.
         "org.apache.zookeeper.server.quorum.QuorumPeerMain"]
 # The JVM's archive of the servers' classes, made once for a checkout: a start costs a third less.
 CLASSES = pathlib.Path(__file__).resolve().parents[3] / "build/zookeeper.jsa"
@@ -75,8 +77,10 @@ class ZooKeeper:
         self.env = None  # of its process; None: ours
         self.java = []  # more options of the JVM
         self.more = ""  # lines of its configuration
+        self.secure = (lambda: tls.secure_of_all(self.port)) if tls.enabled() else None  # the settings of TLS on `port`
         self.session_min_ms, self.session_max_ms = 2 * tick_ms, 60000  # that it grants from its next start on
-        self.port = None
+        self.port = None  # that sidecars and proxies use
+        self.plain_port = None  # for kazoo and four-letter words: the same, but where `port` speaks TLS
         self.process = None
         self.clients = []
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +94,9 @@ class ZooKeeper:
         first = self.port is None  # later on a try may fail for want of time
         for _ in range(5):
             if first:
-                self.port = free_port()
+                self.port = self.plain_port = free_port()
+                if self.secure:
+                    self.plain_port = free_port()
             self._launch()
             if self._serves():
                 return self
@@ -100,9 +106,10 @@ class ZooKeeper:
     def _launch(self):
         config = self.folder / "zoo.cfg"
         config.write_text(
-            f"dataDir={self.folder}/data\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
+            f"dataDir={self.folder}/data\nclientPort={self.plain_port}\nclientPortAddress=127.0.0.1\n"
             f"tickTime={self.tick_ms}\nminSessionTimeout={self.session_min_ms}\nmaxSessionTimeout={self.session_max_ms}\nmaxClientCnxns={self.clients_max}\n"
-            f"admin.enableServer=false\n4lw.commands.whitelist=*\n{self.more}", encoding="ascii")
+            f"admin.enableServer=false\n4lw.commands.whitelist=*\n{self.more}"
+            f"{tls.lines(self.secure() if self.secure else {})}", encoding="ascii")
         with open(self.folder / "server.log", "ab") as log:
             self.process = spawn([*java(self.heap_mb, self.java), config], stdout=log, stderr=subprocess.STDOUT,
                                  env=self.env)
@@ -122,7 +129,7 @@ class ZooKeeper:
     def ask(self, word):
         """The answer to a four-letter word, "" if there is none."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as s:
+            with socket.create_connection(("127.0.0.1", self.plain_port), timeout=1) as s:
                 s.sendall(word.encode())
                 return b"".join(iter(lambda: s.recv(65536), b"")).decode(errors="replace")
         except OSError:
@@ -139,7 +146,7 @@ class ZooKeeper:
 
     def client(self, **kwargs):
         """A kazoo client of it, closed with the server at the latest."""
-        client = KazooClient(hosts=self.address, timeout=20, **kwargs)
+        client = KazooClient(hosts=f"{self.address.rsplit(':', 1)[0]}:{self.plain_port}", timeout=20, **kwargs)
         self.clients.append(client)
         client.start(timeout=60)
         return client

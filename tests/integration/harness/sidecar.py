@@ -6,6 +6,7 @@ import signal
 import subprocess
 import uuid
 
+from harness import tls
 from harness.names import need_mounts
 from harness.process import backtraces, cpu_seconds, end, keep_core, spawn
 from harness.rpc import Client, RpcError
@@ -79,7 +80,7 @@ class Sidecar:
         self.task_dir = folder / "conf.d"
         self.log_file = folder / "log"
         self.task_dir.mkdir(parents=True)
-        self.config = {**DEFAULTS, "zookeeper": zookeeper or tree.server.address, "root": tree.root,
+        self.config = {**DEFAULTS, **tls.client_config(), "zookeeper": zookeeper or tree.server.address, "root": tree.root,
                        "version": version, "socket": self.socket, **config}
         self.write_config()
         if tasks:
