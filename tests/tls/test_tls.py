@@ -1,4 +1,5 @@
 """TLS to ZooKeeper: who is trusted, what is said where that fails, and files that change while it runs."""
+import socket
 import subprocess
 import time
 
@@ -6,11 +7,13 @@ import pytest
 
 from conftest import certify
 from harness import tls
-from harness.process import end
+from harness.process import end, resident_bytes
 from harness.proxy import Proxy
+from harness.sidecar import build
 from harness.waiting import holds_for, wait_until
 
 TASK = "nightly-report"
+MIB = 1 << 20
 
 
 @pytest.fixture
@@ -266,3 +269,74 @@ def config_file(folder, **config):
                     encoding="ascii")
     (folder / "conf.d").mkdir(exist_ok=True)
     return file
+
+
+# --- what it costs ---------------------------------------------------------------------
+
+@pytest.fixture
+def silent():
+    """A port that accepts connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        yield listener
+
+
+def test_a_server_that_does_not_finish_its_handshake_costs_no_lease(secure, sidecar, silent):
+    """It has a quarter of the session timeout, and then the next one is tried."""
+    server = secure()
+    timeout = 8.0
+    with Proxy(server.port) as proxy:
+        only = leads(sidecar("only", server, zookeeper=f"{proxy.address},127.0.0.1:{silent.getsockname()[1]}",
+                             session_timeout=f"{timeout:.0f}s"))
+        token = only.check(TASK)["token"]
+        for _ in range(3):
+            began = time.monotonic()
+            proxy.cut()
+            wait_until(lambda: only.status()["session"]["state"] != "connected", what="the connection is lost")
+            wait_until(lambda: only.status()["session"]["state"] == "connected", what="there is another")
+            took = time.monotonic() - began
+            assert only.leads(TASK) and only.check(TASK)["token"] == token
+            assert took < timeout / 4 + timeout / 4, f"{took:.1f} s without a connection"
+        assert "timed out" in only.log(), "the silent one was tried"
+
+
+def test_term_within_a_handshake_ends_it_soon(secure, sidecar, silent):
+    only = sidecar("only", secure(), zookeeper=f"127.0.0.1:{silent.getsockname()[1]}", ready=False, session_timeout="30s")
+    client, _ = silent.accept()
+    client.recv(1)  # the handshake has begun
+    began = time.monotonic()
+    only.stop()
+    assert time.monotonic() - began < 5
+    client.close()
+
+
+@pytest.mark.skipif("asan" in str(build()), reason="sanitizers take memory")
+def test_memory(zk, sidecar):
+    only = leads(sidecar())
+    assert resident_bytes(only.process.pid) < 9 * MIB
+
+
+def hand_over(fleet, name, **config):
+    """Seconds from TERM to the leader until the other leads."""
+    leader = leads(fleet.sidecar(f"{name}-a", version="2", tasks=[TASK], root=f"/{name}", **config))
+    other = fleet.sidecar(f"{name}-b", version="1", tasks=[TASK], root=f"/{name}", **config)
+    wait_until(lambda: len(other.call("workers")) == 2, what="both are members")
+    with other.client() as client:
+        asked = client.send("check", TASK, 30000)
+        began = time.monotonic()
+        leader.stop()
+        assert client.result(asked)["leader"]
+        took = time.monotonic() - began
+    other.stop()
+    return took
+
+
+@pytest.mark.slow
+def test_a_handover_takes_little_longer_than_without(fleet, zk, authority):
+    ratios = []
+    for i in range(7):
+        took = {way: hand_over(fleet, f"{way}{i}", **config) for way, config in (
+            ("plain", {"zookeeper": f"127.0.0.1:{zk.server.plain_port}"}),
+            ("tls", {"zookeeper": zk.server.address, "tls": "true", "tls_ca": authority.cert}))}
+        ratios.append(took["tls"] / took["plain"])
+        print(f"plain {took['plain'] * 1000:.0f} ms, TLS {took['tls'] * 1000:.0f} ms")
+    assert sorted(ratios)[len(ratios) // 2] <= 1.2, ratios
