@@ -167,7 +167,7 @@ def test_certificates_are_read_anew_at_each_connection(secure, sidecar, authorit
         assert any("tls-cert expires" in m for m in problems(only))
         # Ours is renewed: the next connection has it, and the problem is over.
         replace(authority.issue("second"), cert, key)
-        proxy.cut()
+        proxy.hang_up()
         wait_until(lambda: not problems(only), what="the new certificate is in use")
         # The servers get theirs from another authority, which the file names beside the old one.
         other = tls.Authority(theirs, "Other CA")
@@ -202,7 +202,7 @@ def test_a_file_that_is_spoilt_while_it_runs_is_told_and_costs_no_cpu(secure, si
     with Proxy(server.port) as proxy:
         only = leads(sidecar("only", server, zookeeper=proxy.address, tls_ca=ca))
         ca.write_text("", encoding="ascii")
-        proxy.cut()
+        proxy.hang_up()
         says(only, "tls-ca", str(ca))
         before = only.cpu_seconds()
         time.sleep(3)
@@ -289,9 +289,10 @@ def test_a_server_that_does_not_finish_its_handshake_costs_no_lease(secure, side
                              session_timeout=f"{timeout:.0f}s"))
         token = only.check(TASK)["token"]
         for _ in range(3):
+            losses = only.log().count("session from=connected")
             began = time.monotonic()
-            proxy.cut()
-            wait_until(lambda: only.status()["session"]["state"] != "connected", what="the connection is lost")
+            proxy.hang_up()
+            wait_until(lambda: only.log().count("session from=connected") > losses, what="the connection is lost")
             wait_until(lambda: only.status()["session"]["state"] == "connected", what="there is another")
             took = time.monotonic() - began
             assert only.leads(TASK) and only.check(TASK)["token"] == token

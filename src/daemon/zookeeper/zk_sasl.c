@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "daemon/machine/server_names.h"
 
-/* What the callbacks need; it lives as long as the handle. */
+/* The data of the callbacks. It lives as long as the handle. */
 struct zk_sasl_client {
 	char *user;
 	sasl_secret_t *secret;

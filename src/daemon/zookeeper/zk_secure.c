@@ -1,4 +1,4 @@
-/* What TLS and SASL have in common, in builds with and without them. */
+/* Common to TLS and SASL, in builds with and without them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

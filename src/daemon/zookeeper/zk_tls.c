@@ -340,7 +340,7 @@ void zk_tls_failed(void *context, SSL *ssl)
 	const struct store *store = context;
 	int reason = ERR_GET_REASON(ERR_peek_last_error());
 
-	/* What is wrong with the server's certificate was said when it was looked at. */
+	/* A fault of the server's certificate was said when that was looked at. */
 	if (SSL_get_verify_result(ssl) != X509_V_OK)
 		return;
 	if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_PACKET_LENGTH_TOO_LONG)
