@@ -167,7 +167,7 @@ def test_certificates_are_read_anew_at_each_connection(secure, sidecar, authorit
         assert any("tls-cert expires" in m for m in problems(only))
         # Ours is renewed: the next connection has it, and the problem is over.
         replace(authority.issue("second"), cert, key)
-        proxy.hang_up()
+        proxy.drop()
         wait_until(lambda: not problems(only), what="the new certificate is in use")
         # The servers get theirs from another authority, which the file names beside the old one.
         other = tls.Authority(theirs, "Other CA")
@@ -202,7 +202,7 @@ def test_a_file_that_is_spoilt_while_it_runs_is_told_and_costs_no_cpu(secure, si
     with Proxy(server.port) as proxy:
         only = leads(sidecar("only", server, zookeeper=proxy.address, tls_ca=ca))
         ca.write_text("", encoding="ascii")
-        proxy.hang_up()
+        proxy.drop()
         says(only, "tls-ca", str(ca))
         before = only.cpu_seconds()
         time.sleep(3)
@@ -291,7 +291,7 @@ def test_a_server_that_does_not_finish_its_handshake_costs_no_lease(secure, side
         for _ in range(3):
             losses = only.log().count("session from=connected")
             began = time.monotonic()
-            proxy.hang_up()
+            proxy.drop()
             wait_until(lambda: only.log().count("session from=connected") > losses, what="the connection is lost")
             wait_until(lambda: only.status()["session"]["state"] == "connected", what="there is another")
             took = time.monotonic() - began
@@ -322,11 +322,14 @@ def hand_over(fleet, name, **config):
     other = fleet.sidecar(f"{name}-b", version="1", tasks=[TASK], root=f"/{name}", **config)
     wait_until(lambda: len(other.call("workers")) == 2, what="both are members")
     with other.client() as client:
-        asked = client.send("check", TASK, 30000)
+        leader.expected_exit = True
         began = time.monotonic()
-        leader.stop()
-        assert client.result(asked)["leader"]
+        leader.process.terminate()
+        while not client.call("check", TASK, 0)["leader"]:
+            assert time.monotonic() - began < 60, "the other leads"
+            time.sleep(0.002)
         took = time.monotonic() - began
+    leader.process.wait(60)
     other.stop()
     return took
 
