@@ -20,10 +20,24 @@ CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CHECK_CC ?= $(shell command -v musl-gcc || echo $(CC))
 CHECK_CFLAGS := $(if $(filter undefined,$(origin CFLAGS)),-Os,$(CFLAGS))
 
-# How names of packages are written: tests/packages. What tests need besides: tests/check.mk.
+# The packages: how their names are written, tests/packages says.
 PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev \
 	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev \
 	libcurl4-openssl-dev uuid-dev musl-tools
+PACKAGES_DEMO := zookeeper default-jre-headless procps cron
+PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd mandoc \
+	shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash tzdata
+PACKAGES_DEEP := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java default-jdk-headless \
+	curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
+	$(if $(shell command -v npm),,npm)
+PACKAGES_TLS := openssl libsasl2-modules libsasl2-modules-gssapi-mit krb5-kdc krb5-admin-server
+PACKAGES_CLIENTS := default-jdk-headless golang-go nodejs python3 python3-setuptools python3-wheel mypy \
+	pyflakes3 pycodestyle ruff?
+PACKAGES_ZOOKEEPER := libssl-dev libsasl2-dev libzookeeper-java default-jre-headless patch dpkg-dev
+PACKAGES_DEB := build-essential debhelper fakeroot git xz-utils
+PACKAGES_PACKAGES := lintian debootstrap systemd-container
+PACKAGES_BENCH := socat curl util-linux python3-rq redis-server
+PACKAGES_COMPARE := libcurator-recipes-java
 install = @tests/packages $(foreach package,$(1),'$(package)')
 deps: ; $(call install,$(PACKAGES_BUILD))
 

@@ -1,10 +1,6 @@
 # Packages and the source as one file. debian/rules calls the Makefile for what lies in them; the version is that
 # of debian/changelog.
 
-# What building packages needs besides, and what the tests of them need.
-PACKAGES_DEB      := build-essential debhelper fakeroot git xz-utils
-PACKAGES_PACKAGES := lintian debootstrap systemd-container
-
 .PHONY: deb dist
 deb:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEB))

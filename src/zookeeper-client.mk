@@ -5,11 +5,10 @@
 ZOOKEEPER_CLIENT ?= build/$(if $(filter tls,$(VARIANT)),tls/)zookeeper-client
 ZOOKEEPER_SOURCE ?= $(ZOOKEEPER_CLIENT)/source
 ZOOKEEPER_A := $(ZOOKEEPER_CLIENT)/lib/libzookeeper_mt.a
-PACKAGES_CLIENT := libssl-dev libsasl2-dev libzookeeper-java default-jre-headless patch dpkg-dev
 
 .PHONY: zookeeper-client deps-client
 deps-client:
-	$(call install,$(PACKAGES_BUILD) $(PACKAGES_CLIENT))
+	$(call install,$(PACKAGES_BUILD) $(PACKAGES_ZOOKEEPER))
 zookeeper-client: $(if $(filter file,$(origin ZOOKEEPER_SOURCE)),deps-client)
 	@$(MAKE) -s --no-print-directory ZOOKEEPER_SOURCE='$(ZOOKEEPER_SOURCE)' $(ZOOKEEPER_A)
 

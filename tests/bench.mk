@@ -11,7 +11,6 @@ $(B)/bench/draft: $(B)/tests/bench/draft.o $(LINK_core)
 	@mkdir -p $(@D)
 	$(link) -lm
 
-PACKAGES_BENCH := socat curl util-linux python3-rq redis-server
 .PHONY: bench bench-peers bench-bin
 bench-bin: $(BENCH_BIN) $(B)/bench/draft
 bench: deps-check all bench-bin

@@ -19,15 +19,6 @@
 ## make lint         house rules; analyse: static analysers; completions: makes those for zsh and fish
 
 # --- installing what is missing ------------------------------------------------------------
-PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
-PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd \
-	mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack \
-	python3-xxhash tzdata
-PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java \
-	default-jdk-headless curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
-	$(if $(shell command -v npm),,npm)
-PACKAGES_TLS   := openssl libsasl2-modules libsasl2-modules-gssapi-mit krb5-kdc krb5-admin-server
-PACKAGES_COMPARE := libcurator-recipes-java
 .PHONY: deps-demo deps-check deps-deep
 deps-demo:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO))
@@ -35,7 +26,7 @@ deps-check:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK))
 deps-deep:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP) $(PACKAGES_CLIENTS) \
-		$(PACKAGES_CLIENT) $(PACKAGES_TLS) $(PACKAGES_DEB) $(PACKAGES_PACKAGES))
+		$(PACKAGES_ZOOKEEPER) $(PACKAGES_TLS) $(PACKAGES_DEB) $(PACKAGES_PACKAGES))
 	@[ -d tests/browser/node_modules/axe-core ] || npm ci --silent --no-audit --no-fund --prefix tests/browser
 
 .PHONY: demo demo-web
@@ -120,7 +111,7 @@ check-packages: deps-check all
 
 .PHONY: check-tls deps-tls
 deps-tls: deps-check
-	$(call install,$(PACKAGES_CLIENT) $(PACKAGES_TLS))
+	$(call install,$(PACKAGES_ZOOKEEPER) $(PACKAGES_TLS))
 # In a folder of its own, build/tls.
 check-tls: deps-tls
 	@$(MAKE) -s VARIANT=tls zookeeper-client

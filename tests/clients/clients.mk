@@ -1,6 +1,4 @@
 # The libraries of other languages: clients/LANGUAGE, by the contract of tests/clients/README.md.
-PACKAGES_CLIENTS := default-jdk-headless golang-go nodejs python3 python3-setuptools python3-wheel mypy pyflakes3 \
-	pycodestyle ruff?
 .PHONY: check-clients bench-clients wheel
 check-clients: deps-check all
 	$(call install,$(PACKAGES_CLIENTS))
