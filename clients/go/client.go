@@ -9,6 +9,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -41,11 +42,10 @@ type Client struct {
 
 // New makes a Client.
 func New(o Options) *Client {
-	if o.Socket == "" {
-		o.Socket = os.Getenv("ZKLEADER_SOCKET")
-	}
-	if o.Socket == "" {
-		o.Socket = defaultSocket
+	for _, socket := range []string{os.Getenv("ZKLEADER_SOCKET"), defaultSocket} {
+		if o.Socket == "" {
+			o.Socket = socket
+		}
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
@@ -152,6 +152,7 @@ func (c *Client) enter(ctx context.Context, task string, wait time.Duration) (*A
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var once sync.Once
 	var pauses backoff
 	for {
 		a, err := c.LeadsWithin(ctx, task, within(settleTime, wait-time.Since(begin)))
@@ -162,10 +163,7 @@ func (c *Client) enter(ctx context.Context, task string, wait time.Duration) (*A
 		case err == nil:
 			err = &Error{a.code(), a.Why, answered, nil}
 			pauses = backoff{}
-			if subscribe != nil {
-				go subscribe()
-				subscribe = nil
-			}
+			once.Do(func() { go subscribe() })
 		case as(err).Code != CannotTell || ctx.Err() != nil:
 			return nil, err
 		default:

@@ -247,11 +247,6 @@ func (r record) text(key string) string {
 	return s
 }
 
-func (r record) flag(key string) (value, ok bool) {
-	value, ok = r[key].(bool)
-	return value, ok
-}
-
 // count is a number from 0 on.
 func (r record) count(key string) (uint64, bool) {
 	switch n := r[key].(type) {

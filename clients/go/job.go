@@ -120,6 +120,5 @@ func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 // Cancel ends a job, or has it never begin; false: it had ended already.
 func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
 	a, err := c.link.call(ctx, 0, false, "cancel", id)
-	isDone, _ := asRecord(a.result).flag("done")
-	return isDone, err
+	return asRecord(a.result)["done"] == true, err
 }

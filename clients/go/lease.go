@@ -58,7 +58,7 @@ func (t term) left() time.Duration {
 
 // termOf reads leads and lease_ms of an answer.
 func termOf(r record, leads string, sent time.Duration) (term, bool) {
-	isLeader, ok := r.flag(leads)
+	isLeader, ok := r[leads].(bool)
 	ms, isCount := r.count("lease_ms")
 	const most = 1 << 40 // ms
 	if !ok || !isCount || ms > most {

@@ -23,10 +23,8 @@ const (
 type backoff struct{ last time.Duration }
 
 func (b *backoff) next() time.Duration {
-	if b.last *= 2; b.last == 0 {
+	if b.last = within(lastPause, 2*b.last); b.last == 0 {
 		b.last = firstPause
-	} else if b.last > lastPause {
-		b.last = lastPause
 	}
 	return b.last*9/10 + time.Duration(rand.Int63n(int64(b.last/5)))
 }

@@ -155,13 +155,11 @@ func (r *Run) attach(ctx context.Context) (attached, recorded bool, err error) {
 	}
 	a, err := r.link.call(ctx, Forever, false, "attach", r.name, r.id)
 	m := asRecord(a.result)
-	attached, _ = m.flag("attached")
-	recorded, _ = m.flag("recorded")
-	if number, ok := m.count("run"); ok && attached {
+	if number, ok := m.count("run"); ok && m["attached"] == true {
 		r.number, r.serial = number, a.serial
 		return true, false, nil
 	}
-	return false, recorded, err
+	return false, m["recorded"] == true, err
 }
 
 func (r *Run) renew(ctx context.Context) (term, error) {

@@ -49,9 +49,8 @@ type Change struct {
 
 func changeOf(m record) Change {
 	token, _ := m.count("token")
-	self, _ := m.flag("self")
 	leader := asRecord(m["leader"])
-	return Change{m.text("task"), m.text("state"), self, token, nameOf(leader), leader.text("version"),
+	return Change{m.text("task"), m.text("state"), m["self"] == true, token, nameOf(leader), leader.text("version"),
 		nameOf(asRecord(m["previous"])), m.text("reason"), m.text("since"), m.text("time")}
 }
 
