@@ -1,5 +1,6 @@
 """The Python client by itself: its codec, its checkers, its wheel, its examples, each Python that is there."""
 import asyncio
+import functools
 import os
 import pathlib
 import random
@@ -131,6 +132,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # --- each Python that is there --------------------------------------------------------------------
 
+@functools.lru_cache(maxsize=None)
 def pythons():
     found = {}
     for minor in range(9, 15):
