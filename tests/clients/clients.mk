@@ -11,3 +11,5 @@ bench-clients: deps-check all
 # The Python client's, into build/clients/python.
 wheel:
 	tests/clients/wheel build/clients/python
+# The Java client: java-jar, java-doc.
+include clients/java/java.mk
