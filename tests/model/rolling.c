@@ -13,7 +13,7 @@
 #define K	     2
 #define SETTLE_STEPS 200
 
-/* What a node is at: an order about its slot after the other, as `zkleader rolling` gives them. */
+/* A node's orders about its slot, one after the other, as `zkleader rolling` gives them. */
 enum stage {
 	STAGE_NONE,
 	STAGE_TAKE,

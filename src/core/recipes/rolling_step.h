@@ -43,7 +43,7 @@ enum rolling_result {
 	ROLLING_UNKNOWN	 /* why: the reason; the outcome is unknown, or there is no session */
 };
 
-/* What was read, and what is asked for; of the four orders about the own slot alone. */
+/* The group and the own slot as they were read, and the order. */
 struct rolling_seen {
 	enum rolling_order order;
 	bool leaving;	 /* TAKE: the requester is gone */
@@ -55,7 +55,7 @@ struct rolling_seen {
 	bool other_k;	       /* it was made for another number of nodes */
 	size_t slots, k;       /* taken, and as many as may be */
 	size_t waiting, place; /* in the queue; the order's own place, `waiting`: it is not there */
-	/* the slot of this node; nothing counts unless `there`, and all but `others` unless `known` */
+	/* the slot of this node: the rest counts only if it is `known` */
 	struct rolling_own {
 		bool there, known;
 		bool others;  /* of the machine that is our twin */
