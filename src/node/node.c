@@ -69,7 +69,7 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 static void recover(struct node *n)
 {
 	if (!registry_recovers(&n->registry) || !session_is_up(&n->session) ||
-	    !n->registry.workers.ready || !n->policy.folder.ready ||
+	    !registry_ready(&n->registry) || !n->policy.folder.ready ||
 	    !n->leaders.partitions.folder.ready)
 		return;
 	inheritance_recover(&n->leaders);
@@ -182,6 +182,11 @@ static void on_joined(void *arg, struct member *m)
 	/* Workers found at the start were there before us. */
 	if (n->registry.workers.known)
 		n->handlers.membership(n->handlers.arg, "joined", m);
+}
+
+static void on_listed(void *arg, struct member *m)
+{
+	candidates_joined(&((struct node *)arg)->leaders, m);
 }
 
 static void on_left(void *arg, const struct member *m)
@@ -312,17 +317,10 @@ static void on_runs_kept(void *arg, const struct handoff_run *runs, size_t n_run
 /* Whether the task is led here, or may be once what is outstanding is answered. */
 static bool is_led(const struct task *t)
 {
-	switch (t->election.state) {
-	case ELECTION_CLAIMING:
-	case ELECTION_RESOLVING:
-	case ELECTION_LEADING:
-	case ELECTION_RELEASING: return true;
-	case ELECTION_DOWN:
-	case ELECTION_FOLLOWING:
-	case ELECTION_VACANT:
-	case ELECTION_STATES: break;
-	}
-	return false;
+	enum election_state state = t->election.state;
+
+	return state == ELECTION_CLAIMING || state == ELECTION_RESOLVING ||
+	       state == ELECTION_LEADING || state == ELECTION_RELEASING;
 }
 
 static bool is_idle(void *arg, const char *drain, size_t *ret_leads, size_t *ret_jobs)
@@ -371,8 +369,11 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 							  .shortened = on_shortened,
 							  .watch = on_watch,
 							  .arg = n};
-	const struct registry_handlers registry_handlers = {
-		.joined = on_joined, .left = on_left, .changed = on_fleet_changed, .arg = n};
+	const struct registry_handlers registry_handlers = {.joined = on_joined,
+							    .left = on_left,
+							    .listed = on_listed,
+							    .changed = on_fleet_changed,
+							    .arg = n};
 	const struct policy_handlers policy_handlers = {.changed = on_fleet_changed,
 							.told = on_decision,
 							.scheduled = may_be_scheduled,

@@ -18,11 +18,13 @@ struct node_settings {
 	int64_t server_tick_ms;	    /* tickTime of the servers; 0: not known */
 	const char *auth_scheme;    /* NULL: no identity */
 	const char *auth_credential;
-	const char *address;  /* NULL: that of the route to ZooKeeper */
-	const char *hostname; /* good by name_is_host() */
-	const char *name;     /* which sidecar it is, the same over its restarts: "HOST:SOCKET" */
-	const char *machine;  /* the machine, good by name_is_host(); NULL: not known */
-	size_t watches_max;   /* bytes of the watches of a session; 0: WATCHES_MAX */
+	const char *address;   /* NULL: that of the route to ZooKeeper */
+	const char *hostname;  /* good by name_is_host() */
+	const char *name;      /* which sidecar it is, the same over its restarts: "HOST:SOCKET" */
+	const char *machine;   /* the machine, good by name_is_host(); NULL: not known */
+	size_t watches_max;    /* bytes of the watches of a session; 0: WATCHES_MAX */
+	size_t lists_from;     /* bytes of a list above which it is apart; 0: LISTS_FROM */
+	int64_t lists_keep_ms; /* for which a list stays that nobody has; 0: LISTS_KEEP_MS */
 };
 
 /* When leadership is handed over, and to which nodes not. */

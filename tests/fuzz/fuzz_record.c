@@ -149,6 +149,33 @@ static void try_worker(const uint8_t *data, size_t size)
 	worker_free(w);
 }
 
+/* A list is sorted, and can be written and read again. */
+static void try_list(const uint8_t *data, size_t size)
+{
+	struct worker *w = NULL, *again = NULL;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_list(data, size, &w, &why);
+
+	if (e < 0) {
+		FUZZ_CHECK(!w);
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_LIST_MAX && !w->apart && !w->unlisted);
+	for (size_t i = 1; i < w->n_tasks; i++)
+		FUZZ_CHECK(strcmp(w->tasks[i - 1], w->tasks[i]) < 0);
+	FUZZ_CHECK(w->n_groups == 0 || w->n_groups == w->n_tasks);
+	FUZZ_CHECK(w->n_keys == 0 || w->n_keys == w->n_tasks);
+	buffer_init(&out, RECORD_LIST_MAX);
+	FUZZ_CHECK(record_pack_list(&out, w) == 0);
+	FUZZ_CHECK(record_parse_list(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(again->n_tasks == w->n_tasks && again->n_digests == w->n_digests);
+	buffer_done(&out);
+	worker_free(again);
+	worker_free(w);
+}
+
 static void check_leader(const struct leader_record *l)
 {
 	FUZZ_CHECK(is_terminated(l->id, sizeof(l->id)) && name_is_id(l->id, strlen(l->id)));
@@ -613,6 +640,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_policy(data, size);
 	try_run(data, size);
 	try_worker(data, size);
+	try_list(data, size);
 	try_leader(data, size);
 	try_counter(data, size);
 	try_roster(data, size);

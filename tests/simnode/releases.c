@@ -10,10 +10,11 @@
 
 /* The keys that came after 0.1.0, by the folder of the record. */
 static const struct {
-	const char *folder, *keys[8];
+	const char *folder, *keys[9];
 } newer[] = {
 	{ROOT "/workers/",
-	 {"machine", "clock_offset_ms", "clock_tolerance_ms", "partitions", "groups", "queues"}},
+	 {"machine", "clock_offset_ms", "clock_tolerance_ms", "partitions", "groups", "queues",
+	  "lists", "list"}},
 	{ROOT "/runs/", {"node", "by", "output", "why", "detail"}},
 	{ROOT "/policy/", {"machine", "rolling", "halted"}},
 };

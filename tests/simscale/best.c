@@ -1,4 +1,5 @@
 /* The fleet as the servers have it, and who leads each task there: judged at each transaction that is committed. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,11 @@ static struct fleet fleet;
 static struct contest *contests;
 static int64_t last_zxid;
 static path_id workers, leaders;
+static struct {
+	char digest[WORKER_LIST_LEN + 1];
+	struct worker *list;
+} * lists;
+static size_t n_lists;
 static struct led {
 	int64_t owner; /* session, 0: nobody */
 	bool wrong;
@@ -42,6 +48,27 @@ static unsigned task_of(path_id p)
 	return (unsigned)strtoul(path_name(p) + strlen("job-"), NULL, 10);
 }
 
+/* Gives the worker what its list says. */
+static void adopt(struct worker *w)
+{
+	for (size_t i = 0; w->unlisted && i < n_lists; i++)
+		if (strcmp(lists[i].digest, w->list) == 0)
+			worker_adopt(w, lists[i].list);
+}
+
+static void on_list(const struct op *op)
+{
+	struct worker *list;
+	const char *why;
+
+	if (strcmp(path_name(path_parent(op->path)), "lists") != 0 || !op->data ||
+	    record_parse_list(op->data->bytes, op->data->len, &list, &why) != 0)
+		return;
+	lists = mem_resize(lists, n_lists + 1, sizeof(*lists));
+	snprintf(lists[n_lists].digest, sizeof(lists[n_lists].digest), "%s", path_name(op->path));
+	lists[n_lists++].list = list;
+}
+
 static void on_create(const struct transaction *x, const struct op *op)
 {
 	struct worker *w;
@@ -49,6 +76,7 @@ static void on_create(const struct transaction *x, const struct op *op)
 
 	if (path_parent(op->path) == workers &&
 	    record_parse_worker(op->data->bytes, op->data->len, &w, &why) == 0) {
+		adopt(w);
 		fleet_add(&fleet, w, x->session, 0);
 		best.changed_at = sim.now;
 		best.record_bytes = op->data->len;
@@ -103,6 +131,8 @@ static void on_commit(const struct transaction *x)
 	for (size_t i = 0; i < x->n_ops; i++) {
 		if (x->ops[i].type == STORE_OP_CREATE_EPHEMERAL)
 			on_create(x, &x->ops[i]);
+		else if (x->ops[i].type == STORE_OP_CREATE)
+			on_list(&x->ops[i]);
 		else if (x->ops[i].type == STORE_OP_DELETE)
 			on_delete(x->ops[i].path);
 	}
@@ -122,6 +152,8 @@ void best_begin(void)
 	fleet_done(&fleet);
 	free(contests);
 	free(led);
+	while (n_lists > 0)
+		worker_free(lists[--n_lists].list);
 	contests = mem_calloc(plan.tasks, sizeof(*contests));
 	led = mem_calloc(plan.tasks, sizeof(*led));
 	fleet_init(&fleet);

@@ -422,7 +422,7 @@ static struct store_reply old_record(const char *version, int64_t owner)
 	w->timeout_ms = TIMEOUT_MS;
 	w->clock_tolerance_ms = CLOCKS_TOLERANCE_MS;
 	w->scheme = RANK_SCHEME;
-	w->knows_splits = true;
+	w->knows_splits = w->lists = true;
 	worker_set_tasks(w, tasks, 2);
 	w->digests = calloc(2, sizeof(*w->digests));
 	memcpy(w->digests, digests, sizeof(digests));

@@ -12,6 +12,7 @@ struct worker *worker_new(void)
 	return mem_calloc(1, sizeof(struct worker));
 }
 
+/* Frees what it lists, if nobody shares that. */
 static void free_tasks(struct worker *w)
 {
 	if (w->sharers && *w->sharers > 0) {
@@ -21,6 +22,10 @@ static void free_tasks(struct worker *w)
 	names_free(w->tasks, w->n_tasks);
 	free(w->digests);
 	names_free(w->keys, w->n_keys);
+	names_free(w->groups, w->n_groups);
+	names_free(w->renamed, w->n_renamed);
+	free(w->splits);
+	free(w->queues);
 	free(w->sharers);
 }
 
@@ -31,10 +36,6 @@ void worker_free(struct worker *w)
 	free_tasks(w);
 	names_free(w->unhealthy, w->n_unhealthy);
 	names_free(w->answers, w->n_answers);
-	names_free(w->groups, w->n_groups);
-	names_free(w->renamed, w->n_renamed);
-	free(w->splits);
-	free(w->queues);
 	free(w);
 }
 
@@ -69,20 +70,36 @@ void worker_take_tasks(struct worker *w, char **names, size_t n)
 	take_names(&w->tasks, &w->n_tasks, names, n);
 }
 
-static bool same_tasks(const struct worker *a, const struct worker *b)
+static bool same_names(char *const *a, size_t n_a, char *const *b, size_t n_b)
 {
-	if (a->n_tasks != b->n_tasks || a->n_digests != b->n_digests || a->n_keys != b->n_keys)
+	return names_same((const char *const *)a, n_a, (const char *const *)b, n_b);
+}
+
+static bool same_parts(const struct worker *a, const struct worker *b)
+{
+	if (a->n_splits != b->n_splits || a->n_queues != b->n_queues ||
+	    a->knows_splits != b->knows_splits)
 		return false;
-	for (size_t i = 0; i < a->n_keys; i++)
-		if (strcmp(a->keys[i], b->keys[i]) != 0)
+	for (size_t i = 0; i < a->n_splits; i++)
+		if (strcmp(a->splits[i].task, b->splits[i].task) != 0 ||
+		    a->splits[i].partitions != b->splits[i].partitions)
 			return false;
-	if (a->n_digests > 0 &&
-	    memcmp(a->digests, b->digests, a->n_digests * sizeof(a->digests[0])) != 0)
-		return false;
-	for (size_t i = 0; i < a->n_tasks; i++)
-		if (strcmp(a->tasks[i], b->tasks[i]) != 0)
+	for (size_t i = 0; i < a->n_queues; i++)
+		if (strcmp(a->queues[i].queue, b->queues[i].queue) != 0 ||
+		    a->queues[i].slots != b->queues[i].slots)
 			return false;
 	return true;
+}
+
+static bool same_tasks(const struct worker *a, const struct worker *b)
+{
+	return same_names(a->tasks, a->n_tasks, b->tasks, b->n_tasks) &&
+	       a->n_digests == b->n_digests &&
+	       (a->n_digests == 0 ||
+		memcmp(a->digests, b->digests, a->n_digests * sizeof(a->digests[0])) == 0) &&
+	       same_names(a->keys, a->n_keys, b->keys, b->n_keys) &&
+	       same_names(a->groups, a->n_groups, b->groups, b->n_groups) &&
+	       same_names(a->renamed, a->n_renamed, b->renamed, b->n_renamed) && same_parts(a, b);
 }
 
 bool worker_share_tasks(struct worker *w, struct worker *other)
@@ -91,15 +108,33 @@ bool worker_share_tasks(struct worker *w, struct worker *other)
 		return w->sharers != NULL;
 	if (w->n_tasks == 0 || !same_tasks(w, other))
 		return false;
+	worker_adopt(w, other);
+	return true;
+}
+
+void worker_adopt(struct worker *w, struct worker *other)
+{
 	free_tasks(w);
 	if (!other->sharers)
 		other->sharers = mem_calloc(1, sizeof(*other->sharers));
 	(*other->sharers)++;
-	w->tasks = other->tasks;
-	w->digests = other->digests;
-	w->keys = other->keys;
 	w->sharers = other->sharers;
-	return true;
+	w->tasks = other->tasks;
+	w->n_tasks = other->n_tasks;
+	w->digests = other->digests;
+	w->n_digests = other->n_digests;
+	w->keys = other->keys;
+	w->n_keys = other->n_keys;
+	w->groups = other->groups;
+	w->n_groups = other->n_groups;
+	w->renamed = other->renamed;
+	w->n_renamed = other->n_renamed;
+	w->splits = other->splits;
+	w->n_splits = other->n_splits;
+	w->knows_splits = other->knows_splits;
+	w->queues = other->queues;
+	w->n_queues = other->n_queues;
+	w->unlisted = false;
 }
 
 void worker_take_unhealthy(struct worker *w, char **names, size_t n)
@@ -159,8 +194,8 @@ void worker_take_answers(struct worker *w, char **names, size_t n)
 
 bool worker_answers_for(const struct worker *w, const char *node, const char *queue)
 {
-	return strcmp(w->node, node) == 0 &&
-	       (worker_slots(w, queue) > 0 || names_has(w->answers, w->n_answers, queue));
+	return strcmp(w->node, node) == 0 && (w->unlisted || worker_slots(w, queue) > 0 ||
+					      names_has(w->answers, w->n_answers, queue));
 }
 
 const char *worker_group(const struct worker *w, const char *task)

@@ -16,6 +16,7 @@
 #define WORKER_QUEUES_MAX  1000
 #define WORKER_SLOTS_MAX   1000 /* slots of one queue */
 #define WORKER_MACHINE_MAX 32	/* bytes of the identity of the machine */
+#define WORKER_LIST_LEN	   32	/* hexadecimal digits of the digest of a list */
 /* Bytes that a record may have for all its tasks together, as worker_task_bytes() counts them. */
 #define WORKER_TASK_BYTES_MAX (1000 * 1024)
 
@@ -32,8 +33,13 @@ struct worker {
 	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
 	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
 	size_t n_tasks;
-	/* how many other workers share tasks, digests and keys; NULL: none */
+	/* how many other workers share what it lists, from tasks to renamed; NULL: none */
 	size_t *sharers;
+	/* The digest of the list in ROOT/lists that has what it lists; "": its record has that. */
+	char list[WORKER_LIST_LEN + 1];
+	bool lists;    /* its release knows such lists, whether it has one or not */
+	bool apart;    /* its record names a list, and does not say by itself what it lists */
+	bool unlisted; /* nor is that list known: it may list anything */
 	/* Fields of this project's own; 0, "" and NULL where the record does not say. */
 	char node[WORKER_NODE_MAX + 1];	      /* name of the sidecar, the same over restarts */
 	char machine[WORKER_MACHINE_MAX + 1]; /* identity of its machine */
@@ -87,10 +93,12 @@ void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
 /* The same with a heap array of heap strings, which the worker now owns. */
 void worker_take_tasks(struct worker *w, char **names, size_t n);
 /*
- * Shares the other worker's tasks and digests if they are the same, as in most of a fleet, and
- * frees its own. Returns whether they are shared now. Shared tasks must not be set anew.
+ * Shares what the other worker lists if it is the same, as in most of a fleet, and frees its own.
+ * Returns whether it is shared now. What is shared must not be set anew.
  */
 bool worker_share_tasks(struct worker *w, struct worker *other);
+/* Has the worker list what the other one lists, and shares that. */
+void worker_adopt(struct worker *w, struct worker *other);
 /* Takes over the names of the tasks for which the worker is not healthy, in the same way. */
 void worker_take_unhealthy(struct worker *w, char **names, size_t n);
 bool worker_is_unhealthy(const struct worker *w, const char *task);
@@ -106,7 +114,10 @@ unsigned worker_partitions(const struct worker *w, const char *task);
 unsigned worker_slots(const struct worker *w, const char *queue);
 /* Takes over the names of the queues that it answers for without serving them, in the same way. */
 void worker_take_answers(struct worker *w, char **names, size_t n);
-/* Whether the worker answers for jobs of the queue that were assigned to a node of that name. */
+/*
+ * Whether the worker answers, or may answer, for jobs of the queue that were assigned to a node of
+ * that name.
+ */
 bool worker_answers_for(const struct worker *w, const char *node, const char *queue);
 /* The spread group in which the worker lists the task; NULL: none, or the task is not listed. */
 const char *worker_group(const struct worker *w, const char *task);

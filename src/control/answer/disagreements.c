@@ -69,6 +69,10 @@ static void find_variants(struct comparison *c)
 		const struct worker *w = f->by_id[i]->worker;
 		size_t v = 0;
 
+		if (w->unlisted) { /* it may be of any */
+			c->variant_of[i] = VARIANTS_MAX;
+			continue;
+		}
 		while (v < c->n_variants && !same_files(c->variants[v].worker, w))
 			v++;
 		c->variant_of[i] = v;

@@ -138,6 +138,41 @@ static void find_versions(const struct node *n, struct problems *problems)
 	}
 }
 
+/* --- lists ------------------------------------------------------------------- */
+
+static void find_lists(const struct node *n, struct problems *problems)
+{
+	const struct lists *l = &n->registry.lists;
+	const struct fleet *f = &n->registry.fleet;
+
+	if (l->refused)
+		problems_add(problems, "lists", PROBLEM_WHOLE_FILE,
+			     "the ZooKeeper server refuses the list of this node's tasks, so its "
+			     "record is a long one: see the log, and the ACL and quota of %s/lists",
+			     n->settings->root);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct lists_entry *e = &l->entries[i];
+		const struct member *first = NULL;
+		size_t workers = 0;
+
+		for (size_t k = 0; e->why && k < f->n_members; k++) {
+			if (!f->by_id[k]->worker->unlisted ||
+			    strcmp(f->by_id[k]->worker->list, e->digest) != 0)
+				continue;
+			if (workers++ == 0)
+				first = f->by_id[k];
+		}
+		if (first)
+			problems_add(
+				problems, identity_name(first), PROBLEM_WHOLE_FILE,
+				"what it and %zu other workers list is in %s/lists/%s, which "
+				"cannot be used: %s. Until it can they are no candidates here. "
+				"They make it again by themselves; if they do not, delete it, "
+				"or restart zkleaderd there",
+				workers - 1, n->settings->root, e->digest, e->why);
+	}
+}
+
 /* --- tasks that nobody leads -------------------------------------------------- */
 
 /* The first reason why a candidate is none, and how many of them have one. */
@@ -256,5 +291,6 @@ void fleet_troubles_find(const struct node *n, struct problems *problems)
 {
 	find_pins(n, problems);
 	find_versions(n, problems);
+	find_lists(n, problems);
 	find_unled(n, problems);
 }

@@ -91,7 +91,7 @@ static bool all_fresh(const struct node *s, const struct parked *k)
 	struct task *const *tasks = k->all ? s->leaders.tasks : k->subjects.tasks;
 	size_t n = k->all ? s->leaders.n_tasks : k->subjects.n_tasks;
 
-	if (!session_is_up(&s->session) || !s->registry.workers.ready || !s->policy.folder.ready)
+	if (!session_is_up(&s->session) || !registry_ready(&s->registry) || !s->policy.folder.ready)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!leaders_fresh(tasks[i]))

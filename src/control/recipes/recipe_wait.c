@@ -43,7 +43,7 @@ static void end_wait(struct recipe_wait *w, int64_t found)
 
 static bool is_known(const struct node *n)
 {
-	return session_is_up(&n->session) && n->registry.workers.ready;
+	return session_is_up(&n->session) && registry_ready(&n->registry);
 }
 
 /* Answers the wait if it has enough workers, or no time left. */

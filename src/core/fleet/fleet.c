@@ -272,6 +272,15 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	return m;
 }
 
+void fleet_relist(struct fleet *f, struct member *m, struct worker *list, const struct member *like)
+{
+	tally_all_left(f, m);
+	worker_adopt(m->worker, list);
+	update_lists(f, m, like);
+	f->next_serial++; /* whoever compares it sees that the fleet is another */
+	tally_all_joined(f, m);
+}
+
 bool fleet_remove(struct fleet *f, const char *id)
 {
 	struct member *m = fleet_find(f, id);

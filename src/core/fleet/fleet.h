@@ -61,6 +61,12 @@ void fleet_done(struct fleet *f);
  * known already or the fleet has FLEET_MEMBERS_MAX members.
  */
 struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session, int64_t seen_ms);
+/*
+ * A member whose list was not known lists what list says, which it shares from now on. like: a
+ * member of that list whose tasks are known, NULL.
+ */
+void fleet_relist(struct fleet *f, struct member *m, struct worker *list,
+		  const struct member *like);
 /* Whether there was such a member. Pointers to it are dangling afterwards. */
 bool fleet_remove(struct fleet *f, const char *id);
 void fleet_clear(struct fleet *f);

@@ -58,6 +58,19 @@ uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed)
 	return XXH64(bytes ? bytes : "", len, seed);
 }
 
+void rank_list_digest(const void *bytes, size_t len, char digest[WORKER_LIST_LEN + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	XXH128_canonical_t canonical;
+
+	XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, len));
+	for (size_t i = 0; i < sizeof(canonical.digest); i++) {
+		digest[2 * i] = digits[canonical.digest[i] >> 4];
+		digest[2 * i + 1] = digits[canonical.digest[i] & 15];
+	}
+	digest[WORKER_LIST_LEN] = '\0';
+}
+
 static struct address parse_address(const char *text)
 {
 	struct address address = {.kind = ADDRESS_OTHER};

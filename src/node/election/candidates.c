@@ -12,7 +12,7 @@ static void view(struct task *t, const struct member *self)
 {
 	struct registry *r = t->leaders->registry;
 	struct election_event event = {.type = ELECTION_VIEW};
-	if (!r->workers.ready || !t->leaders->policy->folder.ready)
+	if (!registry_ready(r) || !t->leaders->policy->folder.ready)
 		return; /* the candidates are not known yet */
 	struct standing s = fleet_standing(&r->fleet, t->index, self);
 

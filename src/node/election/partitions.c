@@ -199,7 +199,7 @@ bool partitions_differ(const struct listing *listing, const struct member *m,
 
 	bool lists = names_has(w->tasks, w->n_tasks, listing->name);
 
-	if (!rule || theirs == (in_force == 1 ? 0 : in_force))
+	if (!rule || w->unlisted || theirs == (in_force == 1 ? 0 : in_force))
 		return false;
 	if (theirs == 0 && w->knows_splits && !lists)
 		return false; /* it has no such task */

@@ -40,7 +40,7 @@ void renames_other(const struct task *t, char name[NAME_ELECTION_MAX + 1])
 		snprintf(name, NAME_ELECTION_MAX + 1, "%s", task);
 }
 
-/* Most workers share one list. */
+/* A worker that lists the former name, or may list it. Most workers share one list. */
 static const struct member *lister(const struct task *t)
 {
 	const struct fleet *f = &t->leaders->registry->fleet;
@@ -48,6 +48,8 @@ static const struct member *lister(const struct task *t)
 
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct worker *w = f->by_id[i]->worker;
+		if (w->unlisted)
+			return f->by_id[i];
 		if (w->n_tasks == 0 || w->tasks == seen)
 			continue;
 		seen = w->tasks;
@@ -208,7 +210,7 @@ void renames_look(struct renames *r)
 	int64_t now_ms = host_now_ms(l->session->host), due_ms = INT64_MAX;
 	const struct task *first = NULL;
 
-	if (!l->registry->workers.ready)
+	if (!registry_ready(l->registry))
 		return;
 	learn(r);
 	for (size_t i = 0; i < l->n_tasks; i++) {
@@ -304,6 +306,11 @@ void renames_say(const struct task *t, char *text, size_t size)
 		snprintf(text, size,
 			 "it was called %s meanwhile, whose runs are taken over first%s%s", former,
 			 t->rename.wants ? ": " : "", t->rename.wants ? t->rename.wants : "");
+	else if (m && m->worker->unlisted)
+		snprintf(text, size,
+			 "it was %s, which %s may list: its list cannot be read, see zkleader "
+			 "status",
+			 former, identity_name(m));
 	else if (m)
 		snprintf(
 			text, size,

@@ -9,78 +9,11 @@
 #include "base/log/log.h"
 #include "base/mem.h"
 #include "base/text/names.h"
-#include "core/fleet/rank.h"
-#include "node/session/id.h"
+#include "node/fleet/own_record.h"
 #include "node/tree/paths.h"
 #include "wire/records/record.h"
 
 #define RETRY_MS 1000
-
-static void describe_tasks(const struct registry_tasks *t, struct worker *w)
-{
-	worker_set_tasks(w, t->names, t->n);
-	w->digests = mem_calloc(t->n + 1, sizeof(*w->digests));
-	w->n_digests = t->n;
-	if (t->n > 0)
-		memcpy(w->digests, t->digests, t->n * sizeof(*w->digests));
-	w->splits = mem_calloc(t->n_splits + 1, sizeof(*w->splits));
-	w->n_splits = t->n_splits;
-	w->knows_splits = true;
-	if (t->n_splits > 0)
-		memcpy(w->splits, t->splits, t->n_splits * sizeof(*w->splits));
-	w->queues = mem_calloc(t->n_queues + 1, sizeof(*w->queues));
-	w->n_queues = t->n_queues;
-	if (t->n_queues > 0)
-		memcpy(w->queues, t->queues, t->n_queues * sizeof(*w->queues));
-	w->n_groups = t->groups ? t->n : 0;
-	w->groups = names_copy(t->groups, w->n_groups);
-	w->keys = names_copy(t->keys, w->n_keys = t->keys ? t->n : 0);
-	w->n_renamed = t->n_renamed;
-	w->renamed = names_copy(t->renamed, w->n_renamed);
-}
-
-/*
- * Names only tasks that the record lists, which bounds its length (worker_task_bytes()): health and
- * tasks are set one after the other, and may be of different versions of the files.
- */
-static void describe_health(const struct registry *r, struct worker *w)
-{
-	char **names = mem_calloc(r->n_unhealthy + 1, sizeof(*names));
-	size_t n = 0;
-
-	w->sick = r->sick;
-	for (size_t i = 0; i < r->n_unhealthy; i++)
-		if (names_has(w->tasks, w->n_tasks, r->unhealthy[i]))
-			names[n++] = mem_strdup(r->unhealthy[i]);
-	worker_take_unhealthy(w, names, n);
-}
-
-static struct worker *describe_self(const struct registry *r)
-{
-	struct worker *w = worker_new();
-
-	if (r->maybe[0])
-		memcpy(w->id, r->maybe, sizeof(w->id));
-	else
-		id_new(r->session->host, w->id);
-	memcpy(w->version, r->version, sizeof(w->version));
-	memcpy(w->ip, r->ip, sizeof(w->ip));
-	memcpy(w->hostname, r->hostname, sizeof(w->hostname));
-	memcpy(w->node, r->node, sizeof(w->node));
-	memcpy(w->machine, r->machine, sizeof(w->machine));
-	memcpy(w->random_ints, r->random_ints, sizeof(w->random_ints));
-	w->started_at = r->started_at;
-	w->timeout_ms = session_told_timeout(r->session);
-	w->scheme = RANK_SCHEME;
-	w->clock_offset_ms = r->clocks.offset_ms;
-	w->clock_tolerance_ms = r->clocks.mute ? 0 : r->clocks.tolerance_ms;
-	w->returned = r->was_there || r->id[0];
-	describe_tasks(&r->tasks, w);
-	describe_health(r, w);
-	if (r->add_answers)
-		r->add_answers(r->answers_arg, w);
-	return w;
-}
 
 static void on_retry(void *arg)
 {
@@ -149,6 +82,11 @@ static void registration_refused(struct registry *r, const struct store_reply *r
 		registry_make_parents(r);
 		return;
 	}
+	if (reply->code == STORE_NO_NODE && r->list_op > 0 && reply->failed_op == r->list_op) {
+		lists_own_gone(&r->lists);
+		registration_send(r);
+		return;
+	}
 	if (reply->code == STORE_NODE_EXISTS && r->maybe[0]) {
 		replaced_by(r, r->maybe); /* it describes us as of that attempt */
 		return;
@@ -194,6 +132,22 @@ static void find_ip(struct registry *r)
 		snprintf(r->ip, sizeof(r->ip), "127.0.0.1");
 }
 
+/* Our record, if the list that it names is there; NULL: that is made first. */
+static struct worker *described(struct registry *r)
+{
+	struct buffer list;
+	struct worker *w;
+
+	buffer_init(&list, RECORD_LIST_MAX);
+	w = own_record(r, &list);
+	if (!lists_publish(&r->lists, w->list, list.data, list.len)) {
+		worker_free(w);
+		w = NULL;
+	}
+	buffer_done(&list);
+	return w;
+}
+
 /*
  * Makes the new record and deletes the old one in one transaction, so that the fleet never sees two
  * of us or none. If its outcome is unknown, the next one uses the same id: so no more than one of
@@ -201,7 +155,7 @@ static void find_ip(struct registry *r)
  */
 void registration_send(struct registry *r)
 {
-	char new_path[STORE_PATH_MAX], old_path[STORE_PATH_MAX];
+	char new_path[STORE_PATH_MAX], old_path[STORE_PATH_MAX], list_path[STORE_PATH_MAX];
 	struct buffer data;
 
 	if (!connected(r) || !r->health_known || r->attempt || r->parents_pending > 0) {
@@ -212,45 +166,51 @@ void registration_send(struct registry *r)
 		r->again = true; /* once the offset of our clock is known */
 		return;
 	}
-	r->again = false;
 	find_ip(r);
-	r->attempt = describe_self(r);
-	path_of(r->settings, PATH_WORKERS, r->attempt->id, new_path);
+	struct worker *w = described(r);
+	if (!w) {
+		r->again = true; /* once our list is there */
+		return;
+	}
+	r->again = false;
+	r->attempt = w;
+	path_of(r->settings, PATH_WORKERS, w->id, new_path);
 	path_of(r->settings, PATH_WORKERS, r->id, old_path);
+	path_of(r->settings, PATH_LISTS, w->list, list_path);
 	buffer_init(&data, RECORD_WORKER_MAX);
-	int error = record_pack_worker(&data, r->attempt);
+	int error = record_pack_worker(&data, w);
 	assert(error == 0); /* the files' tasks have no more than WORKER_TASK_BYTES_MAX */
 	(void)error;
-	struct store_op ops[2] = {
-		{.type = STORE_OP_CREATE_EPHEMERAL,
-		 .path = new_path,
-		 .data = data.data,
-		 .len = data.len},
-		{.type = STORE_OP_DELETE, .path = old_path, .version = -1},
-	};
-	store_multi(r->session->store, ops, r->id[0] ? 2 : 1, on_registration_reply, r);
+	struct store_op ops[3] = {{.type = STORE_OP_CREATE_EPHEMERAL,
+				   .path = new_path,
+				   .data = data.data,
+				   .len = data.len}};
+	size_t n = 1;
+	if (r->id[0])
+		ops[n++] =
+			(struct store_op){.type = STORE_OP_DELETE, .path = old_path, .version = -1};
+	r->list_op = w->list[0] ? (int)n : 0;
+	if (w->list[0])
+		ops[n++] =
+			(struct store_op){.type = STORE_OP_CHECK, .path = list_path, .version = -1};
+	store_multi(r->session->store, ops, n, on_registration_reply, r);
 	buffer_done(&data);
 }
 
-/* Whether a record describes us as we are, apart from the id and what was before us. */
-static bool says_the_same(struct registry *r, const struct worker *w)
+/* The list that our record names is what we list, and is made again if it is not there. */
+static void take_own_list(struct registry *r, struct worker *w)
 {
-	struct buffer theirs, ours;
+	struct buffer list;
 
-	find_ip(r);
-	struct worker *self = describe_self(r);
-	memcpy(self->id, w->id, sizeof(self->id));
-	self->returned = w->returned;
-	self->clock_offset_ms =
-		w->clock_offset_ms; /* measured again, and published if it has changed */
-	buffer_init(&theirs, RECORD_WORKER_MAX);
-	buffer_init(&ours, RECORD_WORKER_MAX);
-	bool same = record_pack_worker(&theirs, w) == 0 && record_pack_worker(&ours, self) == 0 &&
-		    theirs.len == ours.len && memcmp(theirs.data, ours.data, ours.len) == 0;
-	buffer_done(&theirs);
-	buffer_done(&ours);
+	if (!w->list[0])
+		return;
+	buffer_init(&list, RECORD_LIST_MAX);
+	struct worker *self = own_record(r, &list);
+	worker_adopt(w, self);
 	worker_free(self);
-	return same;
+	r->both = !w->apart;
+	(void)lists_publish(&r->lists, w->list, list.data, list.len);
+	buffer_done(&list);
 }
 
 static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at)
@@ -259,6 +219,7 @@ static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at
 
 	log_info("registration taken over", LOG_STR("id", w->id), LOG_STR("version", w->version),
 		 LOG_INT("tasks", w->n_tasks));
+	take_own_list(r, w);
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->was_there = true;
 	path_of(r->settings, PATH_WORKERS, r->id, path);
@@ -285,7 +246,8 @@ static void on_found(void *arg, const struct store_reply *reply)
 	r->kept_session = 0;
 	r->recovers = true; /* its session goes on, even without the record */
 	r->same_node = ours && strcmp(w->node, r->node) == 0;
-	if (ours && says_the_same(r, w)) {
+	find_ip(r);
+	if (ours && own_record_is(r, w)) {
 		go_on_as(r, w, reply->stat.ctime);
 		return;
 	}
@@ -400,25 +362,9 @@ void registry_clocked(struct registry *r)
 		r->handlers.changed(r->handlers.arg);
 }
 
-static bool same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)
-{
-	if (a->n != b->n || a->n_splits != b->n_splits || a->n_queues != b->n_queues ||
-	    !names_same(a->names, a->n, b->names, b->n) ||
-	    !names_same(a->groups, a->groups ? a->n : 0, b->groups, b->groups ? b->n : 0) ||
-	    !names_same(a->keys, a->keys ? a->n : 0, b->keys, b->keys ? b->n : 0) ||
-	    !names_same(a->renamed, a->n_renamed, b->renamed, b->n_renamed))
-		return false;
-	if ((a->n > 0 && memcmp(a->digests, b->digests, a->n * sizeof(*a->digests)) != 0) ||
-	    (a->n_queues > 0 &&
-	     memcmp(a->queues, b->queues, a->n_queues * sizeof(*a->queues)) != 0))
-		return false;
-	return a->n_splits == 0 ||
-	       memcmp(a->splits, b->splits, a->n_splits * sizeof(*a->splits)) == 0;
-}
-
 void registry_set_tasks(struct registry *r, const struct registry_tasks *tasks)
 {
-	bool same = same_tasks(&r->tasks, tasks);
+	bool same = own_record_same_tasks(&r->tasks, tasks);
 
 	r->tasks = *tasks;
 	if (!same && (r->id[0] || r->attempt))
@@ -490,11 +436,13 @@ void registry_take_over(struct registry *r, const struct handoff *h)
 void registration_init(struct registry *r)
 {
 	host_timer_init(&r->retry, r->session->host, on_retry, r);
+	own_record_init(r);
 }
 
 void registration_done(struct registry *r)
 {
 	host_timer_done(&r->retry);
+	own_record_done(r);
 	worker_free(r->attempt);
 	forget_health(r);
 }

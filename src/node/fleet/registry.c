@@ -5,6 +5,7 @@
 
 #include "base/log/log.h"
 #include "core/fleet/identity.h"
+#include "node/fleet/own_record.h"
 #include "node/fleet/registration.h"
 #include "node/tree/paths.h"
 #include "wire/records/record.h"
@@ -29,22 +30,29 @@ void registry_forget(struct registry *r, const char *id)
 
 	if (!m)
 		return;
-	char hostname[NAME_HOST_MAX + 1], node[WORKER_NODE_MAX + 1];
+	char hostname[NAME_HOST_MAX + 1], node[WORKER_NODE_MAX + 1], list[WORKER_LIST_LEN + 1];
 
 	r->handlers.left(r->handlers.arg, m);
 	memcpy(hostname, m->worker->hostname, sizeof(hostname));
 	memcpy(node, m->worker->node, sizeof(node));
+	memcpy(list, m->worker->list, sizeof(list));
 	fleet_remove(&r->fleet, id);
+	lists_left(&r->lists, list);
 	identity_update(&r->fleet, hostname, node);
 }
 
 /* registered_at: by the server's wall clock, of our own by ours. */
 void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t registered_at)
 {
-	struct member *m = fleet_add(&r->fleet, w, session, host_now_ms(r->session->host));
+	char list[WORKER_LIST_LEN + 1];
 
-	if (!m)
+	memcpy(list, w->list, sizeof(list));
+	lists_joined(&r->lists, w);
+	struct member *m = fleet_add(&r->fleet, w, session, host_now_ms(r->session->host));
+	if (!m) {
+		lists_left(&r->lists, list);
 		return;
+	}
 	m->registered_at = registered_at;
 	identity_update(&r->fleet, w->hostname, w->node);
 	r->handlers.joined(r->handlers.arg, m);
@@ -110,6 +118,8 @@ static void on_changed(void *arg)
 {
 	struct registry *r = arg;
 
+	lists_sweep(&r->lists);
+	own_record_look(r);
 	r->handlers.changed(r->handlers.arg);
 }
 
@@ -140,6 +150,7 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 	host_random(session->host, r->random_ints, sizeof(r->random_ints));
 	registration_init(r);
 	clocks_init(&r->clocks, r, session->host);
+	lists_init(&r->lists, r);
 	path_of(r->settings, PATH_WORKERS, NULL, path);
 	folder_init(&r->workers, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX, &folder_handlers);
 }
@@ -147,6 +158,7 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 void registry_done(struct registry *r)
 {
 	registration_done(r);
+	lists_done(&r->lists);
 	clocks_done(&r->clocks);
 	folder_done(&r->workers);
 	fleet_done(&r->fleet);
@@ -188,6 +200,7 @@ void registry_recovered(struct registry *r)
 void registry_up(struct registry *r)
 {
 	folder_up(&r->workers);
+	lists_up(&r->lists);
 	if (r->again)
 		registration_send(r);
 }
@@ -195,6 +208,7 @@ void registry_up(struct registry *r)
 void registry_cut(struct registry *r)
 {
 	folder_cut(&r->workers);
+	lists_cut(&r->lists);
 }
 
 void registry_expired(struct registry *r)
@@ -205,6 +219,9 @@ void registry_expired(struct registry *r)
 	r->kept_session = 0;
 	registry_recovered(r);
 	folder_expired(&r->workers);
+	lists_expired(&r->lists);
+	r->form_seen = false;
+	host_timer_stop(&r->form);
 	clocks_expired(&r->clocks);
 	host_timer_stop(&r->retry);
 }
@@ -212,9 +229,15 @@ void registry_expired(struct registry *r)
 void registry_watch(struct registry *r, enum store_watch type, const char *path)
 {
 	folder_watch(&r->workers, type, path);
+	lists_watch(&r->lists, type, path);
+}
+
+bool registry_ready(const struct registry *r)
+{
+	return r->workers.ready && lists_settled(&r->lists);
 }
 
 bool registry_settled(const struct registry *r)
 {
-	return folder_settled(&r->workers);
+	return folder_settled(&r->workers) && lists_settled(&r->lists);
 }

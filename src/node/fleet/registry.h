@@ -10,6 +10,7 @@
 
 #include "core/fleet/fleet.h"
 #include "node/fleet/clocks.h"
+#include "node/fleet/lists.h"
 #include "node/session/handoff.h"
 #include "node/session/session.h"
 #include "node/tree/folder.h"
@@ -34,6 +35,7 @@ struct registry_tasks {
 struct registry_handlers {
 	void (*joined)(void *arg, struct member *m);
 	void (*left)(void *arg, const struct member *m); /* still in the fleet during the call */
+	void (*listed)(void *arg, struct member *m);	 /* what a member lists is known now */
 	void (*changed)(void *arg); /* after one or more joined or left: rank again */
 	void *arg;
 };
@@ -50,6 +52,7 @@ struct registry {
 	size_t n_refused;
 	struct clocks clocks;
 	struct folder workers; /* ready: the fleet has been read whole in this session */
+	struct lists lists;
 
 	/* this worker */
 	int32_t random_ints[WORKER_RANDOM_INTS];
@@ -84,6 +87,10 @@ struct registry {
 	struct worker *attempt;	     /* outstanding; NULL: none */
 	bool was_there;		     /* registered under any id since this process began */
 	bool again;		     /* our record changed meanwhile: register once more */
+	bool both;		     /* the record says by itself what its list says */
+	bool form_seen;		     /* whether that has to be so was seen in this session */
+	int list_op;		     /* index of the operation that checks our list; 0: none */
+	struct host_timer form;
 	size_t parents_pending;
 	struct host_timer retry;
 
@@ -128,7 +135,9 @@ void registry_watch(struct registry *r, enum store_watch type, const char *path)
 /* Makes ROOT and its folders again, as a request met a missing parent. */
 void registry_make_parents(struct registry *r);
 
-/* Whether the fleet has been read, with no read outstanding. */
+/* Whether the fleet has been read whole in this session, and what all of its workers list. */
+bool registry_ready(const struct registry *r);
+/* Likewise, with no read outstanding. */
 bool registry_settled(const struct registry *r);
 /* This sidecar among the members, NULL while it is not registered. */
 const struct member *registry_self(const struct registry *r);

@@ -27,6 +27,7 @@ enum path_folder {
 	PATH_LED,	/* tasks that had a leader, where people are told of the next */
 	PATH_JOBS,	/* queues of jobs, by name */
 	PATH_CLOSED,	/* a mark: what holds output was closed to the world */
+	PATH_LISTS,	/* what workers list, by digest */
 	PATH_FOLDERS
 };
 

@@ -11,6 +11,7 @@
 
 /* Bytes, below the server's default jute.maxbuffer; 10 KiB are for what is not about tasks. */
 #define RECORD_WORKER_MAX (WORKER_TASK_BYTES_MAX + 10 * 1024)
+#define RECORD_LIST_MAX	  RECORD_WORKER_MAX
 #define RECORD_LEADER_MAX 4096
 #define RECORD_RUN_MAX	  4096
 #define RECORD_POLICY_MAX 4096
@@ -113,6 +114,8 @@ const char *policy_kind_name(enum policy_kind kind);
 
 /* Each appends to out; 0 or -ENOBUFS. */
 int record_pack_worker(struct buffer *out, const struct worker *w);
+/* The list of that worker, for ROOT/lists: what it lists must be known. */
+int record_pack_list(struct buffer *out, const struct worker *w);
 int record_pack_leader(struct buffer *out, const struct leader_record *l);
 int record_pack_run(struct buffer *out, const struct run_record *r);
 int record_pack_policy(struct buffer *out, const struct policy_record *r);
@@ -130,6 +133,9 @@ int record_pack_marker(struct buffer *out);
  */
 int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
 			const char **ret_why);
+/* A list, as a worker of which nothing else is set. */
+int record_parse_list(const void *data, size_t len, struct worker **ret_worker,
+		      const char **ret_why);
 int record_parse_leader(const void *data, size_t len, struct leader_record *ret_leader,
 			const char **ret_why);
 int record_parse_run(const void *data, size_t len, struct run_record *ret_run,

@@ -74,7 +74,28 @@ static int parse_taken(struct reader *r, void *record,
 
 static int parse_tasks(struct reader *r, void *record)
 {
+	((struct worker *)record)->apart = false;
 	return parse_taken(r, record, worker_take_tasks);
+}
+
+/* Those of a list, whose bytes are the same wherever it is made: sorted, and each once. */
+static int parse_sorted(struct reader *r, void *record)
+{
+	struct worker *w = record;
+	int e = parse_names(r, WORKER_TASKS_MAX, name_is_task, &w->tasks, &w->n_tasks);
+
+	for (size_t i = 1; e == 0 && i < w->n_tasks; i++)
+		if (strcmp(w->tasks[i - 1], w->tasks[i]) >= 0)
+			e = -EBADMSG;
+	return e;
+}
+
+static bool is_digest(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!memchr("0123456789abcdef", text[i], 16))
+			return false;
+	return len == WORKER_LIST_LEN;
 }
 
 static int parse_unhealthy(struct reader *r, void *record)
@@ -274,6 +295,11 @@ static void pack_queues(struct pack *p, const void *record)
 		pack_kv_int(p, w->queues[i].queue, w->queues[i].slots);
 }
 
+static bool says_tasks(const void *record)
+{
+	return !((const struct worker *)record)->apart;
+}
+
 static bool knows_splits(const void *record)
 {
 	return ((const struct worker *)record)->knows_splits;
@@ -287,9 +313,21 @@ static bool knows_clock(const void *record)
 /* --- the record ----------------------------------------------------------- */
 
 #define NOT_TASKS "not an array of at most 10000 task names"
-#define LIST_KEY(key, need, why)                             \
+#define LIST_KEY(key, need, why, ...)                        \
 	CUSTOM_KEY(#key, need, parse_##key, pack_##key, why, \
-		   .count = offsetof(struct worker, n_##key))
+		   .count = offsetof(struct worker, n_##key), ##__VA_ARGS__)
+/* Keys of both a record and a list, behind the tasks. */
+#define DIGESTS_KEY \
+	LIST_KEY(digests, KEY_OPTIONAL, "not an array of at most 10000 numbers of 32 bits")
+#define PARTITIONS_KEY                                                    \
+	CUSTOM_KEY("partitions", KEY_OPTIONAL, parse_splits, pack_splits, \
+		   "not a map of tasks to numbers from 2 to 256", .is_there = knows_splits)
+#define GROUPS_KEY LIST_KEY(groups, KEY_OPTIONAL, "not an array of at most 10000 names of groups")
+#define KEYS_KEY   LIST_KEY(keys, KEY_OPTIONAL, "not an array of at most 10000 texts of marks")
+#define QUEUES_KEY \
+	LIST_KEY(queues, KEY_OPTIONAL, "not a map of at most 1000 queues to numbers from 1 to 1000")
+#define RENAMED_KEY \
+	LIST_KEY(renamed, KEY_OPTIONAL, "not an array of at most 10000 pairs of task names")
 
 static const struct key keys[] = {
 	TEXT_KEY(worker, id, KEY_REQUIRED, name_is_id, NOT_ID),
@@ -298,7 +336,7 @@ static const struct key keys[] = {
 	CUSTOM_KEY("random_ints", KEY_REQUIRED, parse_random_ints, pack_random_ints,
 		   "not an array of 5 int32"),
 	TEXT_KEY(worker, hostname, KEY_REQUIRED, name_is_host, NOT_HOST),
-	LIST_KEY(tasks, KEY_REQUIRED, NOT_TASKS),
+	LIST_KEY(tasks, KEY_OPTIONAL, NOT_TASKS, .is_there = says_tasks),
 	TIME_KEY(worker, started_at, KEY_REQUIRED),
 	INT_KEY(worker, timeout_ms, KEY_OPTIONAL, 0, INT32_MAX,
 		"not milliseconds from 0 to 2147483647"),
@@ -312,26 +350,57 @@ static const struct key keys[] = {
 	BOOL_KEY(worker, sick, KEY_OPTIONAL),
 	LIST_KEY(unhealthy, KEY_OPTIONAL, NOT_TASKS),
 	INT_KEY(worker, scheme, KEY_OPTIONAL, 0, INT32_MAX, NOT_NUMBER),
-	LIST_KEY(digests, KEY_OPTIONAL, "not an array of at most 10000 numbers of 32 bits"),
-	CUSTOM_KEY("partitions", KEY_OPTIONAL, parse_splits, pack_splits,
-		   "not a map of tasks to numbers from 2 to 256", .is_there = knows_splits),
-	LIST_KEY(groups, KEY_OPTIONAL, "not an array of at most 10000 names of groups"),
-	LIST_KEY(keys, KEY_OPTIONAL, "not an array of at most 10000 texts of marks"),
-	LIST_KEY(queues, KEY_OPTIONAL,
-		 "not a map of at most 1000 queues to numbers from 1 to 1000"),
+	DIGESTS_KEY,
+	PARTITIONS_KEY,
+	GROUPS_KEY,
+	KEYS_KEY,
+	QUEUES_KEY,
 	LIST_KEY(answers, KEY_OPTIONAL, "not an array of at most 10000 names of queues"),
-	LIST_KEY(renamed, KEY_OPTIONAL, "not an array of at most 10000 pairs of task names"),
+	RENAMED_KEY,
+	BOOL_KEY(worker, lists, KEY_OPTIONAL),
+	TEXT_KEY(worker, list, KEY_OPTIONAL, is_digest, "not 32 hexadecimal digits"),
 };
 
 static const char *misfit(const void *record)
 {
 	const struct worker *w = record;
 
+	if (w->apart && w->list[0] == '\0')
+		return "tasks: missing";
+	if (w->apart &&
+	    (w->n_digests + w->n_keys + w->n_queues + w->n_renamed + w->n_splits + w->n_groups) > 0)
+		return "list: parts of it without tasks";
 	return w->n_groups > 0 && w->n_groups != w->n_tasks ? "groups: not one for each of tasks"
 							    : NULL;
 }
 
 static const struct keys worker = KEYS(keys, worker, RECORD_WORKER_MAX, .misfit = misfit);
+
+/* A list: what a record would say of it. */
+static const struct key list_keys[] = {
+	CUSTOM_KEY("tasks", KEY_REQUIRED, parse_sorted, pack_tasks,
+		   "not an array of at most 10000 task names, sorted, each once"),
+	DIGESTS_KEY,
+	PARTITIONS_KEY,
+	GROUPS_KEY,
+	KEYS_KEY,
+	QUEUES_KEY,
+	RENAMED_KEY,
+};
+
+static const char *list_misfit(const void *record)
+{
+	const struct worker *w = record;
+
+	if (w->n_groups > 0 && w->n_groups != w->n_tasks)
+		return "groups: not one for each of tasks";
+	if (w->n_keys > 0 && w->n_keys != w->n_tasks)
+		return "keys: not one for each of tasks";
+	return w->n_digests > 1 && w->n_digests != w->n_tasks ? "digests: not one for each of tasks"
+							      : NULL;
+}
+
+static const struct keys list = KEYS(list_keys, worker, RECORD_LIST_MAX, .misfit = list_misfit);
 
 /* Expands a single digest, which stands for all tasks, into one for each task. */
 static void spread_digests(struct worker *w)
@@ -344,22 +413,49 @@ static void spread_digests(struct worker *w)
 	w->n_digests = w->n_tasks;
 }
 
-int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
-			const char **ret_why)
+static int parse(const void *data, size_t len, const struct keys *form, bool apart,
+		 struct worker **ret_worker, const char **ret_why)
 {
 	struct worker *w = worker_new();
-	int e = keys_parse(data, len, &worker, w, ret_why);
+	int e;
 
+	w->apart = apart;
+	e = keys_parse(data, len, form, w, ret_why);
 	if (e < 0) {
 		worker_free(w);
 		return e;
 	}
+	w->unlisted = w->apart;
 	spread_digests(w);
 	*ret_worker = w;
 	return 0;
 }
 
+int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
+			const char **ret_why)
+{
+	return parse(data, len, &worker, true, ret_worker, ret_why);
+}
+
+int record_parse_list(const void *data, size_t len, struct worker **ret_worker,
+		      const char **ret_why)
+{
+	return parse(data, len, &list, false, ret_worker, ret_why);
+}
+
 int record_pack_worker(struct buffer *out, const struct worker *w)
 {
-	return keys_write(out, &worker, w);
+	struct worker said = *w;
+
+	if (w->apart) {
+		said.n_digests = said.n_groups = said.n_keys = 0;
+		said.n_queues = said.n_renamed = 0;
+		said.knows_splits = false;
+	}
+	return keys_write(out, &worker, &said);
+}
+
+int record_pack_list(struct buffer *out, const struct worker *w)
+{
+	return keys_write(out, &list, w);
 }
