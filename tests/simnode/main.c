@@ -51,6 +51,7 @@ static const char usage[] =
 	"  --disagree    the files of every other site name another best\n"
 	"  --crowd       hundreds of tasks, and a user who waits for thousands of ticks\n"
 	"  --hostages    servers keep sessions whose requests they do not do\n"
+	"  --lists       what workers list is apart, in lists that are damaged\n"
 	"  --creep       time goes on within a turn of a loop\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
 	"  -v            print all that happens\n";
@@ -101,6 +102,7 @@ static void add_renames(struct figures *sum, const struct figures *one)
 	sum->renamed += one->renamed;
 	sum->moved += one->moved;
 	sum->beside += one->beside;
+	sum->lists += one->lists;
 }
 
 static void add_figures(struct figures *sum, const struct figures *one)
@@ -206,6 +208,8 @@ static void show(const struct options *options)
 		printf(" --disagree");
 	if (options->creep)
 		printf(" --creep");
+	if (options->lists)
+		printf(" --lists");
 	if (options->crowd)
 		printf(" --crowd");
 	if (options->hostages)
@@ -306,6 +310,8 @@ static void print_watches(const struct plan *plan, const struct figures *f)
 		       (unsigned long long)f->crowd_asked, (unsigned long long)f->crowd_left,
 		       (unsigned long long)f->crowd_claimed);
 	printf("\n");
+	if (plan->options.lists)
+		printf("lists: %llu damaged by hand\n", (unsigned long long)f->lists);
 	if (plan->options.hostages)
 		printf("hostages: %llu whose writes were refused, %llu answered by nobody, %llu "
 		       "hung up on; another led twice the session timeout and %.3f s later at the "
@@ -454,7 +460,7 @@ int main(int argc, char **argv)
 		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {"notices", 0, NULL, 'N'},
 		{"schedules", 0, NULL, 'S'},  {"queues", 0, NULL, 'Q'},	 {"creep", 0, NULL, 'C'},
 		{"disagree", 0, NULL, 'D'},   {"crowd", 0, NULL, 'W'},	 {"hostages", 0, NULL, 'H'},
-		{NULL, 0, NULL, 0},
+		{"lists", 0, NULL, 'L'},      {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -491,6 +497,7 @@ int main(int argc, char **argv)
 		case 'C': plan.options.creep = true; break;
 		case 'W': plan.options.crowd = true; break;
 		case 'H': plan.options.hostages = true; break;
+		case 'L': plan.options.lists = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;
 		}

@@ -7,6 +7,7 @@
 #include "alerts.h"
 #include "notices.h"
 #include "recipes.h"
+#include "lists.h"
 #include "renames.h"
 #include "scenario.h"
 #include "schedules.h"
@@ -127,6 +128,7 @@ static void on_propose(const struct transaction *x, const struct tree *before)
 	splits_propose(x, before);
 	schedules_propose(x, before);
 	renames_propose(x, before);
+	lists_propose(x, before);
 	for (size_t i = 0; i < x->n_ops; i++) {
 		bool record = x->ops[i].type == STORE_OP_CREATE_EPHEMERAL;
 		if (record && strncmp(path_text(x->ops[i].path), workers, sizeof(workers) - 1) == 0)

@@ -22,6 +22,7 @@
 #include "core/time/skew.h"
 #include "node/notices/notice_list.h"
 #include "node/fleet/clocks.h"
+#include "node/fleet/lists.h"
 #include "node/session/handoff.h"
 #include "node/holder/holder.h"
 #include "node/election/leaders.h"
@@ -70,7 +71,7 @@ static const char *const names[] = {
 	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
 	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
 	"job-key",	  "job-purged",	   "job-open",	     "rename-bar",	"rename-proof",
-	"rename-lost",	  "job-hung",
+	"rename-lost",	  "job-hung",	   "list-unproved",  "list-empty",	"list-lost",
 };
 
 bool plant_set(const char *name)
@@ -289,6 +290,12 @@ static bool unproved(const struct store_op *op)
 	       (strstr(op->path, "/leaders/") || strstr(op->path, "/runs/"));
 }
 
+/* Whether this proves that the list which a record names is there; it is left out. */
+static bool unlisted(const struct store_op *op)
+{
+	return is("list-unproved") && op->type == STORE_OP_CHECK && strstr(op->path, "/lists/");
+}
+
 /* Whether this puts a record under the task's other name; it is left out. */
 static bool lost(const struct store_op *op)
 {
@@ -331,6 +338,8 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 		/* Nor where there is no number any more. */
 		if (is("split-first") && splits && !has(ops, n, STORE_OP_DELETE, "/partitions/") &&
 		    strstr(ops[i].path, "/leaders/") && strrchr(ops[i].path, ':'))
+			continue;
+		if (unlisted(&ops[i]))
 			continue;
 		if (claims ? unproved(&ops[i]) : moves && lost(&ops[i]))
 			continue;
@@ -856,6 +865,26 @@ void __wrap_queue_multi(struct queue_calls *c, const struct store_op *ops, size_
 int64_t __wrap_bucket_wait_ms(const struct bucket *b, int64_t now_ms)
 {
 	return is("job-rate") ? 0 : __real_bucket_wait_ms(b, now_ms);
+}
+
+/* --- lists ------------------------------------------------------------------------------------------ */
+
+WRAPS(lists_joined);
+WRAPS(lists_watch);
+
+/* A worker whose list is not known is taken for one that lists nothing. */
+void __wrap_lists_joined(struct lists *l, struct worker *w)
+{
+	__real_lists_joined(l, w);
+	if (is("list-empty"))
+		w->unlisted = false;
+}
+
+/* A list that a hand has changed stays so. */
+void __wrap_lists_watch(struct lists *l, enum store_watch type, const char *path)
+{
+	if (!is("list-lost"))
+		__real_lists_watch(l, type, path);
 }
 
 /* --- watches -------------------------------------------------------------------------------------- */

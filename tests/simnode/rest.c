@@ -2,6 +2,7 @@
 
 #include "core/election/election_times.h"
 #include "disagree.h"
+#include "lists.h"
 #include "oracle.h"
 #include "recipes.h"
 #include "server.h"
@@ -85,6 +86,8 @@ const char *rest_problem(int64_t *ret_until)
 		if (sites[i].running &&
 		    (sites[i].stopping || !session_is_up(&sites[i].node.session)))
 			return "a sidecar is not connected";
+	if (lists_problem())
+		return lists_problem();
 	if (!sim.options.ticks && !sim.options.disagree)
 		return tasks_problem(ret_until);
 	/* Jobs and other files keep leaders that are not the best; but whose clock is off is looked at. */

@@ -8,6 +8,7 @@
 #include "crowd.h"
 #include "disagree.h"
 #include "hostages.h"
+#include "lists.h"
 #include "notices.h"
 #include "recipes.h"
 #include "renames.h"
@@ -347,6 +348,7 @@ void scenario_begin(void)
 	crowd_reset();
 	schedules_begin();
 	renames_begin();
+	lists_begin();
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].most_ms < sim.timeout_ms)
 			servers[i].most_ms = sim.timeout_ms;

@@ -95,6 +95,7 @@ struct figures {
 	int64_t worst_offer; /* the latest behind its tick, in quiet times */
 	/* Files with another name of a task; what was moved; times that both were led. */
 	uint64_t renamed, moved, beside;
+	uint64_t lists; /* that hands damaged */
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
 	/* recipes */
 	uint64_t counted[3];		       /* additions and questions by their outcome */
@@ -131,6 +132,7 @@ struct options {
 	bool disagree;	       /* sites' files differ in who is best */
 	bool creep;	       /* time goes on within a turn */
 	bool crowd;	       /* hundreds of tasks, and a user who waits for thousands of things */
+	bool lists;	       /* what workers list is apart, in lists that are damaged */
 	bool hostages; /* in quiet times servers keep sessions whose requests they do not do */
 	bool verbose;
 };

@@ -7,6 +7,7 @@
 #include "crowd.h"
 #include "disagree.h"
 #include "jobs.h"
+#include "lists.h"
 #include "notices.h"
 #include "recipes.h"
 #include "renames.h"
@@ -233,9 +234,19 @@ bool sites_are_mixed(void)
 	       !o->recipes && !o->queues;
 }
 
+/* The older release knows no lists. */
+static void set_lists(struct site *s)
+{
+	bool lists = sim.options.lists && !s->machine->older;
+
+	s->settings.lists_from = lists ? 1 : sim.options.lists ? SIZE_MAX : 0;
+	s->settings.lists_keep_ms = lists ? LISTS_KEPT_MS : LISTS_UNAUDITED;
+}
+
 void site_install(struct site *s)
 {
 	s->machine->older = sites_are_mixed() && random_chance(OLDER_PER_MILLE);
+	set_lists(s);
 	if (!s->machine->older)
 		return;
 	TRACE("site %u gets the older release", s->id);
@@ -456,12 +467,15 @@ void sites_reset(void)
 			 clones && !twins ? 0 : i);
 		snprintf(s->place.host, sizeof(s->place.host), "%s %s", s->machine_id, s->hostname);
 		snprintf(s->place.boot, sizeof(s->place.boot), "boot-%02u", i);
-		s->settings = (struct node_settings){.servers = "zookeeper:2181",
-						     .root = SITE_ROOT,
-						     .session_timeout_ms = sim.timeout_ms,
-						     .hostname = s->hostname,
-						     .name = s->name,
-						     .machine = s->machine_id};
+		s->settings = (struct node_settings){
+			.servers = "zookeeper:2181",
+			.root = SITE_ROOT,
+			.session_timeout_ms = sim.timeout_ms,
+			.hostname = s->hostname,
+			.name = s->name,
+			.machine = s->machine_id,
+		};
+		set_lists(s);
 		s->version = (unsigned)random_range(0, 1);
 		s->tasks = random_chance(700) ? UINT64_MAX : random_bits();
 		s->yield_delay_ms = timing.yield_delay_ms;

@@ -8,6 +8,7 @@
 #include "core/fleet/fleet.h"
 #include "core/fleet/identity.h"
 #include "core/time/skew.h"
+#include "lists.h"
 #include "renames.h"
 #include "server.h"
 #include "wall.h"
@@ -112,8 +113,10 @@ static void add_workers(struct truth *t, const struct tree *tree, const struct z
 		const char *why;
 		add_source(t, workers->children[i], node);
 		if (node->data &&
-		    record_parse_worker(node->data->bytes, node->data->len, &w, &why) == 0)
+		    record_parse_worker(node->data->bytes, node->data->len, &w, &why) == 0) {
+			lists_adopt(w);
 			fleet_add(&t->fleet, w, node->stat.owner, 0);
+		}
 	}
 }
 
