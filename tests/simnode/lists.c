@@ -14,6 +14,7 @@
 #define WORKERS_PATH SITE_ROOT "/workers/"
 #define VANISH_US    (100 * MS) /* in which a list that was just made may go again */
 #define MADE_MAX     4096
+#define MAKING_US    (5 * SECOND)
 #define MEAN_US	     (8 * SECOND)
 
 /* As sidecars have made them. */
@@ -22,6 +23,7 @@ static struct made {
 	struct blob *data;
 } made[MADE_MAX];
 static size_t n_made;
+static int64_t well_at; /* true time at which all had all lists last */
 
 static bool is_list(path_id path)
 {
@@ -186,27 +188,38 @@ void lists_propose(const struct transaction *x, const struct tree *before)
 	}
 }
 
+static const char *problem_at(const struct site *s)
+{
+	const struct lists *l = &s->node.registry.lists;
+
+	if (!s->running || s->machine->older)
+		return NULL;
+	if (l->refused)
+		return "a worker's list is refused";
+	if (!l->own_there)
+		return "a worker does not know its list to be there";
+	for (size_t k = 0; k < l->n; k++)
+		if (l->entries[k].why)
+			return "a list cannot be used";
+	return NULL;
+}
+
 const char *lists_problem(void)
 {
-	for (unsigned i = 0; sim.options.lists && i < sim.n_hosts; i++) {
-		const struct lists *l = &sites[i].node.registry.lists;
-		if (!sites[i].running || sites[i].machine->older)
-			continue;
-		if (l->refused)
-			return "a worker's list is refused";
-		if (!l->own_there)
-			return "a worker does not know its list to be there";
-		for (size_t k = 0; k < l->n; k++)
-			if (l->entries[k].why)
-				return "a list cannot be used";
-	}
-	return NULL;
+	const char *problem = NULL;
+
+	for (unsigned i = 0; sim.options.lists && !problem && i < sim.n_hosts; i++)
+		problem = problem_at(&sites[i]);
+	if (!problem)
+		well_at = sim.now;
+	return sim.now - well_at > MAKING_US ? problem : NULL;
 }
 
 void lists_begin(void)
 {
 	while (n_made > 0)
 		blob_drop(made[--n_made].data);
+	well_at = 0;
 	if (sim.options.lists)
 		event_at(SECOND, on_fault, NULL, 0);
 }
