@@ -26,6 +26,7 @@ static int64_t forced_at[TASKS_MAX]; /* true time at which its schedule came int
 /* The newest tick that was decided, whether its record is still kept or not; in that era of the ledger. */
 static int64_t decided_ms[TASKS_MAX];
 static uint64_t decided_era[TASKS_MAX];
+static int64_t ahead_most_ms[HOSTS_MAX];
 static int64_t
 	taken_zxid[TASKS_MAX]; /* of the last pause that a hand took away, which leaves nothing */
 
@@ -144,13 +145,23 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s in a pause, by a leader of later", how);
 }
 
-/* By how much the clock of who writes is ahead of the time; 0: it is gone by now. */
+/* Notes by how much each clock is ahead of the time: what a node remembers goes by the clock that it had then. */
+static void note_clocks(void)
+{
+	for (unsigned i = 0; i < sim.n_hosts; i++) {
+		int64_t ahead_ms =
+			host_wall_ms(machine_host(sites[i].machine)) - (EPOCH_MS + sim.now / MS);
+		if (ahead_ms > ahead_most_ms[i])
+			ahead_most_ms[i] = ahead_ms;
+	}
+}
+
+/* By how much the clock of who writes was ahead at most; 0: it is gone by now. */
 static int64_t writer_ahead_ms(const struct judged *j)
 {
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		if (sites[i].running && sites[i].node.session.id == j->x->session)
-			return host_wall_ms(machine_host(sites[i].machine)) -
-			       (EPOCH_MS + sim.now / MS);
+			return ahead_most_ms[i];
 	return 0;
 }
 
@@ -172,7 +183,7 @@ static void judge_passed_over(const struct judged *j)
 		after_ms = known_ms[i] > after_ms ? known_ms[i] : after_ms;
 	if (schedule_decided_ms(j->task) > after_ms)
 		after_ms = schedule_decided_ms(j->task);
-	/* A pause that was lost with all data ends when a node sees that it is not there, by its own clock. */
+	/* A pause that was lost with all data ends when a node sees that it is not there, by the clock that it has then. */
 	int64_t lost_ms = EPOCH_MS + (ticks_era_since() + LOST_US) / MS + writer_ahead_ms(j);
 	if (ticks_era_since() > 0 && lost_ms > after_ms)
 		after_ms = lost_ms;
@@ -202,9 +213,17 @@ static bool is_followed(const struct judged *j)
 
 	snprintf(path, sizeof(path), "%s%s", RUNS_PATH, task_settings[j->task].name);
 	const struct znode *folder = tree_get(j->before, path_intern(path));
-	for (size_t i = 0; folder && i < folder->n_children; i++)
-		if (strcmp(path_name(folder->children[i]), j->tick) > 0)
+	for (size_t i = 0; folder && i < folder->n_children; i++) {
+		const struct znode *run = tree_get(j->before, folder->children[i]);
+		struct run_record r;
+
+		if (strcmp(path_name(folder->children[i]), j->tick) <= 0)
+			continue;
+		/* A trigger that was dropped is no run, and hinders none. */
+		if (!run || !parse(&r, run->data) || r.by[0] == '\0' ||
+		    strcmp(r.state, "missed") != 0)
 			return true;
+	}
 	return false;
 }
 
@@ -410,6 +429,7 @@ static void note_force(const struct transaction *x, const struct op *op)
 
 void schedule_judge_begin(void)
 {
+	memset(ahead_most_ms, 0, sizeof(ahead_most_ms));
 	for (unsigned k = 0; k < TASKS_MAX; k++) {
 		forced_at[k] = -HOUR;
 		decided_era[k] = UINT64_MAX;
@@ -439,6 +459,7 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 
 	if (!sim.options.schedules)
 		return;
+	note_clocks();
 	if (x->session == HAND) {
 		note_taken(x, before);
 		return;
