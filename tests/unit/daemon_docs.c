@@ -157,9 +157,10 @@ static void write_uncommented(const struct document *d, FILE *out)
 			continue;
 		}
 		i = find_key(keys, n, l.key, l.key_len);
-		/* Those need a file or a group, or go not together with another key. */
+		/* Those need a file, a group or a client with TLS, or go not together with another key. */
 		if (i < n && !strstr(keys[i].name, "-file") && !strstr(keys[i].name, "-group") &&
-		    !strstr(keys[i].name, "partition") && strcmp(keys[i].name, "spread") != 0 &&
+		    !strstr(keys[i].name, "partition") && strncmp(keys[i].name, "tls-", 4) != 0 &&
+		    strncmp(keys[i].name, "sasl", 4) != 0 && strcmp(keys[i].name, "spread") != 0 &&
 		    strcmp(keys[i].name, "url") != 0 && strcmp(keys[i].name, "template") != 0 &&
 		    strcmp(keys[i].name, "headers") != 0)
 			fprintf(out, "%s\n", l.key);

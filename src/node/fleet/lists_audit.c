@@ -42,9 +42,10 @@ static bool may_audit(const struct lists *l)
 
 	if (!self || !session_is_up(r->session) || !folder_settled(&r->workers) || r->n_refused > 0)
 		return false;
-	while (!r->fleet.by_id[i]->worker->lists)
-		i++; /* we do, at the latest */
-	return r->fleet.by_id[i] == self;
+	/* A record of ours that a sidecar of an older release has left does not say so. */
+	while (i < r->fleet.n_members && !r->fleet.by_id[i]->worker->lists)
+		i++;
+	return i < r->fleet.n_members && r->fleet.by_id[i] == self;
 }
 
 static void path_of_unused(const struct lists *l, const char *digest, char list[STORE_PATH_MAX],
