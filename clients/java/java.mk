@@ -1,7 +1,7 @@
 # The Java client: make java-jar, or make -f clients/java/java.mk jar. A JDK of 17 or later and nothing else.
 JAVA_B       := build/clients/java
 JAVA_JAR     := $(JAVA_B)/zkleader.jar
-JAVA_VERSION := $(or $(VERSION),$(shell sed -n 's/^VERSION := //p' Makefile))
+JAVA_VERSION := $(or $(VERSION),$(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog))
 JAVA_SRC     := $(sort $(wildcard clients/java/src/*.java clients/java/src/org/zkleader/*.java))
 JAVA_DRIVER  := $(sort $(wildcard tests/clients/drivers/java/*.java))
 JAVAC        := javac --release 17 -encoding UTF-8 -Xlint:all -Werror

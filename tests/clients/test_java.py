@@ -59,7 +59,7 @@ def test_the_jar_needs_nothing_but_java_and_comes_out_the_same(folder):
 
 
 def version():
-    return re.search(r"^VERSION := (.+)$", (ROOT / "Makefile").read_text(), re.M)[1]
+    return re.search(r"\((.+)\)", (ROOT / "debian/changelog").read_text())[1]
 
 
 def test_its_documentation_is_whole(folder):

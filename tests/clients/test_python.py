@@ -113,7 +113,7 @@ def test_the_wheel_is_built_offline_and_typed(folder):
         subprocess.run([HERE / "wheel", folder / f"wheel{n}"], check=True, timeout=200, stdout=subprocess.DEVNULL,
                        env={**os.environ, "http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1"})
         wheels += (folder / f"wheel{n}").glob("*.whl")
-    version = re.search(r"^VERSION := (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)[1]
+    version = re.search(r"\((.+)\)", (ROOT / "debian/changelog").read_text(encoding="utf-8"))[1]
     assert [w.name for w in wheels] == [f"zkleader-{version}-py3-none-any.whl"] * 2 and zkleader.__version__ == version
     assert wheels[0].read_bytes() == wheels[1].read_bytes(), "the same, bit for bit"
     with zipfile.ZipFile(wheels[0]) as z:

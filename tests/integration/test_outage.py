@@ -116,7 +116,7 @@ def test_process_session_and_registration_have_their_own_ages(fleet, zk, zkleade
     assert [w["since"] for w in one.call("workers")] == [third["registered_at"]]
     assert third["started_at"] == second["started_at"]
     shown = zkleader(one, "status").out
-    assert ", begun " in shown and ", registered " in shown and ", up " in shown
+    assert " old\n" in shown and ", registered " in shown and ", up " in shown
 
 
 def test_what_waits_for_a_restart_is_told_until_it_has_come(fleet, zk, zkleader):
