@@ -10,6 +10,8 @@ VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 PREFIX  ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc
+# Where Debian's Python looks for modules.
+PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
 LIBDIR  ?= $(PREFIX)/lib
 
 # A variant is a set of flags with a folder of its own: make VARIANT=asan
@@ -34,7 +36,7 @@ PACKAGES_TLS := openssl libsasl2-modules libsasl2-modules-gssapi-mit krb5-kdc kr
 PACKAGES_CLIENTS := default-jdk-headless golang-go nodejs python3 python3-setuptools python3-wheel mypy \
 	pyflakes3 pycodestyle ruff?
 PACKAGES_ZOOKEEPER := libssl-dev libsasl2-dev libzookeeper-java default-jre-headless patch dpkg-dev
-PACKAGES_DEB := build-essential debhelper fakeroot git xz-utils
+PACKAGES_DEB := build-essential debhelper dh-python fakeroot git python3 xz-utils
 PACKAGES_PACKAGES := lintian debootstrap systemd-container
 PACKAGES_BENCH := socat curl util-linux python3-rq redis-server
 PACKAGES_COMPARE := libcurator-recipes-java
@@ -177,11 +179,12 @@ install: all $(INSTALLED)
 	install -D -m 755 -t $(DOCDIR)/examples docs/examples/*
 	install -m 644 -t $(DOCDIR)/examples docs/*.conf conf.d/example.conf systemd/nightly-report.timer
 	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)
+	install -D -m 644 -t $(DESTDIR)$(PYTHONDIR)/zkleader clients/python/zkleader/*.py clients/python/zkleader/py.typed
 	[ -e $(CONFDIR)/zkleader.conf ] || install -m 644 docs/zkleader.conf $(CONFDIR)
 
 # The configuration stays: it is the user's.
 uninstall:
-	rm -rf $(DOCDIR) $(PROGRAMS:%=$(BINDIR)/%) $(COMPLETIONS) $(patsubst systemd/%,$(UNITDIR)/%,$(UNITS)) \
+	rm -rf $(DOCDIR) $(DESTDIR)$(PYTHONDIR)/zkleader $(PROGRAMS:%=$(BINDIR)/%) $(COMPLETIONS) $(patsubst systemd/%,$(UNITDIR)/%,$(UNITS)) \
 		$(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) $(PCDIR)/zkleader.pc \
 		$(addprefix $(DESTDIR)$(LIBDIR)/,libzkleader.a libzkleader.so $(SONAME) $(SHARED)) \
 		$(addprefix $(DESTDIR)$(PREFIX)/,include/zkleader.h lib/sysusers.d/zkleader.conf)

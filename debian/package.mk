@@ -3,7 +3,7 @@
 
 .PHONY: deb dist
 deb:
-	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEB))
+	$(call install,$(PACKAGES_BUILD) $(PACKAGES_ZOOKEEPER) $(PACKAGES_DEB))
 	@debian/build
 # The same for each commit, bit for bit.
 dist: zkleader-$(VERSION).tar.xz

@@ -12,7 +12,7 @@ from debs import ROOT, VERSION, build, make
 
 PROGRAMS = {"zkleader": ["zkleader", "zkleader-check", "zkleaderd"], "zkleader-runner": ["zkleader-runner"],
             "zkleader-web": ["zkleader-web"], "zkleader-notify": ["zkleader-notify"]}
-NAMES = {*PROGRAMS, "libzkleader0", "libzkleader-dev", "zkleader-doc"}
+NAMES = {*PROGRAMS, "libzkleader0", "libzkleader-dev", "python3-zkleader", "zkleader-doc"}
 # What a package has besides, and an installation from source has in its place.
 OF_PACKAGES = re.compile(r"usr/share/doc/[a-z0-9-]+/(copyright|changelog(\.Debian)?\.gz)|usr/share/lintian/.*")
 OF_SOURCE = {"usr/share/doc/zkleader/LICENSE"}
@@ -121,8 +121,8 @@ def test_the_version_is_in_one_place(clone):
 
 def test_what_building_needs_is_told_once_for_make_and_once_for_debian():
     """Build-Depends is what `make deps` installs, but for what each Debian that builds has."""
-    wanted = set(make("--eval", "p: ; @echo '$(PACKAGES_BUILD)'", "p").replace("|", " ").split())
+    wanted = set(make("--eval", "p: ; @echo '$(PACKAGES_BUILD) $(PACKAGES_ZOOKEEPER)'", "p").replace("|", " ").split())
     control = (ROOT / "debian/control").read_text()
     field = re.search(r"^Build-Depends:(.*(?:\n .*)*)", control, re.M)[1]
     told = set(re.findall(r"[a-z][a-z0-9+.-]*(?=[ ,\n|(]|$)", field)) - {"debhelper-compat", "dh-sequence-installsysusers"}
-    assert told == wanted - {"gcc", "libc6-dev", "make"}
+    assert told == wanted - {"gcc", "libc6-dev", "make", "dpkg-dev"}
