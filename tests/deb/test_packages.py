@@ -16,7 +16,8 @@ NAMES = {*PROGRAMS, "libzkleader0", "libzkleader-dev", "python3-zkleader", "zkle
 # What a package has besides, and an installation from source has in its place.
 OF_PACKAGES = re.compile(r"usr/share/doc/[a-z0-9-]+/(copyright|changelog(\.Debian)?\.gz)|usr/share/lintian/.*")
 OF_SOURCE = {"usr/share/doc/zkleader/LICENSE"}
-SECONDS = 1800
+# Building takes minutes, whichever test is the first.
+pytestmark = pytest.mark.seconds(1800)
 
 
 @pytest.fixture(scope="module", name="unpacked")
@@ -47,7 +48,6 @@ def test_the_configuration_is_the_operators(debs):
     assert conffiles.split() == ["/etc/zkleader/zkleader.conf"]
 
 
-@pytest.mark.seconds(SECONDS)
 def test_the_same_files_as_by_make_install(unpacked, tmp_path):
     libdir = next(p for p in (unpacked["libzkleader0"] / "usr/lib").iterdir())
     make("install", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"LIBDIR=/usr/lib/{libdir.name}")
@@ -75,7 +75,6 @@ def test_lintian(debs):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.seconds(SECONDS)
 def test_two_builds_are_the_same_bit_for_bit(debs, tmp_path):
     """In another folder, at another time, with another umask and language."""
     again = build(tmp_path / "somewhere else", umask=0o077, LC_ALL="C", TZ="Asia/Tokyo")
