@@ -77,7 +77,7 @@ def test_lintian(debs):
 
 def test_two_builds_are_the_same_bit_for_bit(debs, tmp_path):
     """In another folder, at another time, with another umask and language."""
-    again = build(tmp_path / "somewhere else", umask=0o077, LC_ALL="C", TZ="Asia/Tokyo")
+    again = build(tmp_path / "elsewhere", umask=0o077, LC_ALL="C", TZ="Asia/Tokyo")
 
     def sums(made):
         return {deb.name: hashlib.sha256(deb.read_bytes()).hexdigest() for deb in made}
