@@ -83,14 +83,15 @@ def test_one_node_alone_is_the_leader(fleet, web):
     both = [fleet.sidecar(n, tasks=TASKS) for n in ("a", "b")]
     webs = [web(s) for s in both]
 
-    def answers(task):
-        return sorted(w.get(f"/leader/{task}")[0] for w in webs)
+    def leader_of(task):
+        """Which of them answers 200 while the other says 503, in a list; False within a handover."""
+        found = [w.get(f"/leader/{task}")[0] for w in webs]
+        return sorted(found) == [200, 503] and [found.index(200)]
 
     for task in TASKS:
-        wait_until(lambda t=task: answers(t) == [200, 503], what=f"one leads {task}")
+        (leader,) = wait_until(lambda t=task: leader_of(t), what=f"one leads {task}")
     assert webs[0].get("/leader/nosuch")[0] == 404
     assert webs[0].get("/leader/")[0] == 404
-    leader = next(i for i, w in enumerate(webs) if w.get("/leader/cleanup")[0] == 200)
     both[leader].stop()
     wait_until(lambda: webs[1 - leader].get("/leader/cleanup")[0] == 200, what="the other leads")
     assert webs[leader].get("/leader/cleanup")[0] == 503
