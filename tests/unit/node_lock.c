@@ -450,6 +450,24 @@ Test(lock, after_a_restart_the_client_goes)
 	locks_done(&locks);
 }
 
+static void on_answer_comes_again(void *arg, const struct lock_answer *answer)
+{
+	on_answer(arg, answer);
+	locks_attach(&locks, OWNER, "l", OTHER, on_answer, NULL);
+	cr_expect_eq(locks.n, 2, "nothing is freed while it is called back");
+}
+
+Test(lock, who_is_told_may_come_again_at_once)
+{
+	begin();
+	world_session.state = SESSION_CONNECTING;
+	locks_attach(&locks, OWNER, "l", ID, on_answer_comes_again, NULL);
+	locks_expired(&locks);
+	cr_assert_eq(n_told, 2);
+	cr_expect(told[0].outcome == LOCK_NOT_THERE && told[1].outcome == LOCK_NOT_THERE);
+	cr_expect_eq(locks.n, 0);
+}
+
 Test(lock, an_answer_behind_the_end)
 {
 	begin();

@@ -191,21 +191,35 @@ static void set_timer(struct locks *k, int64_t now)
 		host_timer_start(&k->due, first - now);
 }
 
-static void go_on(struct locks *k)
+/*
+ * Callbacks may come in again: nothing is freed before the outermost leave(), which looks at all
+ * locks.
+ */
+static void enter(struct locks *k)
 {
-	int64_t now = now_of(k);
+	k->inside++;
+}
 
-	k->again = true;
-	if (k->busy || k->kept)
-		return;
-	k->busy = true;
+static void look_at_all(struct locks *k, int64_t now)
+{
+	enter(k);
 	while (k->again) {
 		k->again = false;
 		for (struct lock *l = k->list; l; l = l->next)
 			look_at(l, now);
 		collect(k);
 	}
-	k->busy = false;
+	k->inside--;
+}
+
+static void leave(struct locks *k)
+{
+	int64_t now = now_of(k);
+
+	k->again = true;
+	if (--k->inside > 0 || k->kept)
+		return;
+	look_at_all(k, now);
 	if (k->list)
 		k->warm_ms = now + LOCK_WARM_MS;
 	session_set_holding(k->session, now < k->warm_ms && (session_is_up(k->session) ||
@@ -213,10 +227,19 @@ static void go_on(struct locks *k)
 	set_timer(k, now);
 }
 
+static void go_on(struct locks *k)
+{
+	enter(k);
+	leave(k);
+}
+
 void lock_stepped(struct lock *l)
 {
+	struct locks *k = l->locks;
+
+	enter(k);
 	lock_happens(l, LOCK_ANSWERED);
-	go_on(l->locks);
+	leave(k);
 }
 
 static void on_due(void *arg)
@@ -240,26 +263,24 @@ void locks_leased(struct locks *k)
 void locks_expired(struct locks *k)
 {
 	lock_sweep_expired(&k->sweep);
+	enter(k);
 	for (struct lock *l = k->list; l; l = l->next)
 		lock_happens(l, LOCK_EXPIRED);
-	go_on(k);
+	leave(k);
 }
 
 void locks_watch(struct locks *k, enum store_watch type, const char *path)
 {
-	bool any = false;
-
+	enter(k);
 	for (struct lock *l = k->list; l; l = l->next) {
 		/* With one slot, what the holder writes is for people only. */
 		if (strcmp(l->watched, path) != 0 || l->held.lost ||
 		    (l->place.slots == 1 && type == STORE_NODE_CHANGED &&
 		     l->place.state != LOCK_HELD))
 			continue;
-		any = true;
 		lock_happens(l, type == STORE_NODE_DELETED ? LOCK_DELETED : LOCK_CHANGED);
 	}
-	if (any)
-		go_on(k);
+	leave(k);
 }
 
 /* --- from outside --------------------------------------------------------- */
@@ -366,14 +387,16 @@ bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done
 		return false;
 	l->done = done;
 	l->done_arg = arg;
+	enter(k);
 	holder_let_go(&l->locks->holders, &l->held);
 	lock_happens(l, LOCK_GIVEN_UP);
-	go_on(k);
+	leave(k);
 	return true;
 }
 
 void locks_owner_gone(struct locks *k, const void *owner)
 {
+	enter(k);
 	for (struct lock *l = k->list; l; l = l->next) {
 		if (l->held.owner != owner)
 			continue;
@@ -382,7 +405,7 @@ void locks_owner_gone(struct locks *k, const void *owner)
 		if (!l->held.attaching && (l->place.state != LOCK_HELD || l->held.lost))
 			lock_happens(l, LOCK_GIVEN_UP);
 	}
-	go_on(k);
+	leave(k);
 }
 
 void locks_keep(struct locks *k)
@@ -395,10 +418,11 @@ void locks_stop(struct locks *k)
 	const struct lock_answer no = {.outcome = LOCK_REFUSED, .why = stopped};
 
 	k->stopping = true;
+	enter(k);
 	for (struct lock *l = k->list; l; l = l->next)
 		if (l->owed && !l->held.told && !l->held.attaching)
 			give_up(l, &no);
-	go_on(k);
+	leave(k);
 }
 
 size_t locks_going(const struct locks *k)
@@ -440,7 +464,7 @@ void locks_init(struct locks *k, struct session *session, struct registry *regis
 
 void locks_done(struct locks *k)
 {
-	k->busy = true; /* begins nothing any more */
+	enter(k); /* begins nothing any more */
 	for (struct lock *l = k->list; l; l = l->next) {
 		if (!is_gone(l))
 			give_up(l, &(struct lock_answer){.outcome = LOCK_REFUSED,

@@ -85,7 +85,8 @@ struct locks {
 	size_t n;
 	int64_t warm_ms; /* CLOCK_BOOTTIME: the lease is kept up until then */
 	bool stopping, kept;
-	bool busy, again; /* in the loop over the list; run it again */
+	bool again;	 /* look at all of them once more */
+	unsigned inside; /* calls under way: none of them is freed */
 	struct lock_sweep sweep;
 	struct host_timer due;
 };
