@@ -378,6 +378,22 @@ Test(registration, one_that_somebody_has_deleted_is_made_again)
 	cr_expect_eq(registry.fleet.n_members, 1);
 }
 
+Test(registration, reads_between_two_registrations_are_ordered_behind_a_write)
+{
+	registers();
+	store.silent = true;
+	pass(1);
+	session_confirm(&session);
+	asks("check workers/new", failed_at(STORE_NO_NODE, 0));
+	session_confirm(&session);
+	cr_expect(session_is_up(&session));
+	asks("create* workers/new, delete workers/new", failed_at(STORE_NO_NODE, 1));
+	asks("check /", ok());
+	asks("create* workers/new", ok());
+	session_confirm(&session);
+	asks("check workers/new", ok());
+}
+
 Test(registration, a_new_session_registers_under_another_id)
 {
 	char id[NAME_ID_MAX + 1];

@@ -141,7 +141,10 @@ bool session_set_problem(struct session *s, const char *problem);
 const char *session_why(const struct session *s);
 /* Looks up the servers' names, unless that is being done. */
 void session_look_up(struct session *s);
-/* Asks the quorum now whether the registration stands. */
+/*
+ * Asks the quorum now whether the registration stands. Reads behind it on the same connection are
+ * no older than now, also while there is no registration.
+ */
 void session_confirm(struct session *s);
 /* Number of tasks led; the lease is kept up while it is not 0. */
 void session_set_leading(struct session *s, size_t tasks);

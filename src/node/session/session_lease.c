@@ -166,10 +166,29 @@ static void on_patience(void *arg)
 	store_hang_up(s->store);
 }
 
+static void on_ordered(void *arg, const struct store_reply *reply)
+{
+	(void)arg;
+	(void)reply;
+}
+
+/*
+ * Between two registrations nothing can be confirmed. A write that checks the root, done or not, is
+ * ordered by the quorum all the same, so what is read behind it is no older than now.
+ */
+static void order_reads(struct session *s)
+{
+	struct store_op check = {.type = STORE_OP_CHECK, .path = "/", .version = -1};
+
+	store_multi(s->store, &check, 1, on_ordered, NULL);
+}
+
 void session_confirm(struct session *s)
 {
 	struct store_op check = {.type = STORE_OP_CHECK, .path = s->registration, .version = -1};
 
+	if (!s->registration[0] && s->state == SESSION_UP)
+		order_reads(s);
 	if (!s->registration[0] || (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
 		return;
 	store_multi(s->store, &check, 1, on_confirm_reply, s);
