@@ -11,18 +11,23 @@ int64_t server_ms(const struct server *s)
 	return clock_us(&s->clock, sim.now) / MS;
 }
 
+/* A server that was deposed, and has not heard of it, leads no more, even where the newer epoch has no leader now. */
 int servers_leader(void)
 {
-	int best = -1;
+	int64_t epoch = 0;
+	int leader = -1;
 
 	for (unsigned i = 0; i < sim.n_servers; i++) {
-		struct server *s = &servers[i];
-		if (!s->alive || s->role != ROLE_LEADING)
+		const struct server *s = &servers[i];
+		if (s->epoch < epoch)
 			continue;
-		if (best < 0 || s->epoch > servers[best].epoch)
-			best = (int)i;
+		if (s->alive && s->role == ROLE_LEADING)
+			leader = (int)i;
+		else if (s->epoch > epoch)
+			leader = -1;
+		epoch = s->epoch;
 	}
-	return best;
+	return leader;
 }
 
 bool server_usable(unsigned s)
