@@ -240,7 +240,9 @@ const struct truth *truth_now(const char **ret_pending)
 	note_off(&truth.fleet);
 	if (!wall_is_known(&truth.fleet))
 		unknown_at = sim.now;
-	*ret_pending = truth.ending ? "a decision has not ended" : NULL;
+	/* Where no worker is left, nobody ends it. */
+	*ret_pending =
+		truth.ending && truth.fleet.n_members > 0 ? "a decision has not ended" : NULL;
 	if (sim.now < unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US)
 		*ret_pending = "a worker's clock is not what it has published, or was not just now";
 	return &truth;
