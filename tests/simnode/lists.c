@@ -172,7 +172,7 @@ void lists_propose(const struct transaction *x, const struct tree *before)
 {
 	path_id list;
 
-	for (size_t i = 0; sim.options.lists && x->session != HAND && i < x->n_ops; i++) {
+	for (size_t i = 0; x->session != HAND && i < x->n_ops; i++) {
 		const struct op *op = &x->ops[i];
 		if (op->type == STORE_OP_CREATE_EPHEMERAL &&
 		    strncmp(path_text(op->path), WORKERS_PATH, strlen(WORKERS_PATH)) == 0 &&

@@ -16,7 +16,7 @@
 #include "node/host.h"
 #include "node/store.h"
 
-#define LISTS_FROM	SIZE_MAX	  /* bytes above which it is apart: off */
+#define LISTS_FROM	1024		  /* bytes above which what a worker lists is apart */
 #define LISTS_KEEP_MS	INT64_C(86400000) /* for which a list stays that no worker has */
 #define LISTS_AGAIN_MS	2000		  /* until one that cannot be used is read again */
 #define LISTS_READS_MAX 20		  /* outstanding */
