@@ -239,7 +239,7 @@ static void set_lists(struct site *s)
 {
 	bool lists = sim.options.lists && !s->machine->older;
 
-	s->settings.lists_from = lists ? 1 : sim.options.lists ? SIZE_MAX : 0;
+	s->settings.lists_from = s->machine->older ? SIZE_MAX : lists ? 1 : 0;
 	s->settings.lists_keep_ms = lists ? LISTS_KEPT_MS : LISTS_UNAUDITED;
 }
 
