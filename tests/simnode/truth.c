@@ -240,7 +240,7 @@ const struct truth *truth_now(const char **ret_pending)
 	note_off(&truth.fleet);
 	if (!wall_is_known(&truth.fleet))
 		unknown_at = sim.now;
-	/* Where no worker is left, nobody ends it. */
+	/* Nobody ends it where no worker is left. */
 	*ret_pending =
 		truth.ending && truth.fleet.n_members > 0 ? "a decision has not ended" : NULL;
 	if (sim.now < unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US)
