@@ -267,6 +267,7 @@ def test_a_file_that_others_can_write_is_not_heeded_and_named(fleet, hooks, noti
     assert "nobody is told by what this file says" in n.log() and not hooks.seen
 
 
+@pytest.mark.slow
 def test_nodes_that_are_back_from_an_outage_are_one_message_a_minute_later(fleet, hooks, notifier, own_server, zk):
     own_server.start()
     nodes = [begin(fleet, name, section(url=hooks.url("/x"), on=["disconnected"])) for name in ("a", "b", "c")]

@@ -348,6 +348,7 @@ def test_a_trigger_that_nobody_runs_in_time_expires(site, folder, zk, program):
     assert [t for t, _, _ in lines(folder)] != [tick] and len(lines(folder)) == 1
 
 
+@pytest.mark.slow
 def test_a_tick_that_waits_for_its_splay_is_not_lost_to_a_trigger(site, folder, zk, program):
     """A task keeps one record: the run by hand comes between a tick's instant and its start 7 s later."""
     task = scheduled("report", writes(folder), schedule="every 20s", splay="18s", history=1, catch_up="none")
