@@ -302,7 +302,7 @@ def test_trigger(site, folder, zk, program):
     assert (record["state"], record["attempt"]) == ("failed", 1) and record["by"].startswith("root@")
     assert zk.names("policy") == []
     again = tool(program, other, "trigger", "report", "--tick", tick, "--wait")
-    assert again.code == 2 and f"report {tick}: failed" in again.out
+    assert again.code == 2 and f"report {tick}: failed: exit status 2" in again.out
     assert records(zk)[tick]["attempt"] == 2
     assert [attempt for _, attempt, _ in lines(folder)] == [1, 2]
     assert tool(program, other, "trigger", "report", "--tick", "2020-01-01T00:00:00Z").code == 3

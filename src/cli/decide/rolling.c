@@ -210,8 +210,7 @@ const struct command command_rolling = {
 		"the same command goes on with it; after a reboot CMD counts as done.\n"
 		"Only root, the sidecar's own user, its socket-group and recipe-users may.\n",
 	.exits = "CMD's; 1 halted, or no slot in time; 2 no sidecar or no answer; 3 others\n"
-		 "      use\n"
-		 "another K, or misuse",
+		 "      use another K, or misuse",
 	.min_args = 0,
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,

@@ -55,12 +55,14 @@ static int ask_outcome(struct context *c, const char *tick, json_t **ret_result)
 static int tell(struct context *c, const json_t *outcome, const char *tick)
 {
 	const char *state = json_text(outcome, "state", "-");
+	const char *detail = json_text(outcome, "detail", "");
 	int64_t status = json_number(outcome, "exit_status", -1);
 
 	if (c->output.json)
 		output_json(&c->output, outcome);
 	else
-		output_line(&c->output, COLOR_NONE, "%s %s: %s", c->args[0], tick, state);
+		output_line(&c->output, COLOR_NONE, "%s %s: %s%s%s", c->args[0], tick, state,
+			    detail[0] ? ": " : "", detail);
 	if (strcmp(state, "ok") == 0)
 		return 0;
 	return status > 0 ? (int)status : WITHOUT_STATUS;
@@ -116,8 +118,8 @@ const struct command command_trigger = {
 		"TASK, though the leader is lost meanwhile. The tick is the next second that is\n"
 		"none of its schedule. Of a task with partitions one is named: TASK:K.\n",
 	.exits = "0 done, 2 no sidecar or no answer, 3 misuse: the tick X is running, or has\n"
-		 "      no\n"
-		 "record, 4 it is paused; with --wait the run's status, 70 where it has none",
+		 "      no record, 4 it is paused; with --wait the run's status, 70 where it has\n"
+		 "      none",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

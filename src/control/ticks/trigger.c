@@ -11,6 +11,7 @@
 #include "control/ask/refusal.h"
 #include "control/ask/subject.h"
 #include "control/ask/user.h"
+#include "control/ticks/history.h"
 #include "core/time/owed.h"
 #include "node/election/tasks.h"
 #include "node/fleet/policy.h"
@@ -238,6 +239,7 @@ static void on_record(void *arg, enum ledger_result result, const struct run_rec
 {
 	struct trigger *t = arg;
 	const struct registry *r = &node_of(t)->registry;
+	struct run_record why = {.why = ""};
 	struct pack *p;
 
 	(void)version;
@@ -245,9 +247,14 @@ static void on_record(void *arg, enum ledger_result result, const struct run_rec
 		refuse(t, RPC_CANNOT_TELL, "the ledger could not be read");
 		return;
 	}
+	if (record)
+		why = *record;
+	const char *state = record ? history_state(r, &why) : NULL;
 	p = ask_result(&t->ask);
-	pack_map(p, 4);
-	pack_kv_str(p, "state", record ? ledger_state(r, record->state, record->session) : NULL);
+	pack_map(p, 6);
+	pack_kv_str(p, "state", state);
+	pack_kv_str(p, "why", why.why[0] ? why.why : NULL);
+	pack_kv_str(p, "detail", why.why[0] ? why.detail : NULL);
 	pack_kv_int(p, "attempt", record ? record->attempt : 0);
 	answers_pack_int(p, "exit_status", record && record->exit_status >= 0,
 			 record ? record->exit_status : 0);
