@@ -175,6 +175,7 @@ install: all $(INSTALLED)
 	$(foreach s,bash fish zsh,$(foreach f,$(filter $(SHARE)/$(s)%,$(COMPLETIONS)), \
 		install -D -m 644 docs/zkleader.$(s)-completion $(f) &&)) true
 	install -D -m 644 -t $(DOCDIR) docs/*.md README.md LICENSE CHANGELOG.md
+	install -D -m 644 -t $(DOCDIR)/pictures docs/pictures/*.svg docs/pictures/*.png
 	install -D -m 644 -t $(DOCDIR)/monitoring docs/monitoring/*
 	install -D -m 755 -t $(DOCDIR)/examples docs/examples/*
 	install -m 644 -t $(DOCDIR)/examples docs/*.conf conf.d/example.conf systemd/nightly-report.timer

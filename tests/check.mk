@@ -16,6 +16,7 @@
 ## make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated
 ## make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: what unit tests run
 ## make bench        what it costs on this machine; bench-peers: beside Curator and kazoo
+## make pictures    those of the documents: drawn, and one taken of the page in a browser
 ## make lint         house rules; analyse: static analysers; completions: makes those for zsh and fish
 
 # --- installing what is missing ------------------------------------------------------------
@@ -42,7 +43,7 @@ JOBS := -j$(shell nproc)
 # Whoever runs several of them gets their sum in the closing line.
 RUN  := tests/run --build $(B) $(if $(COUNTS),--counts $(COUNTS))
 
-.PHONY: check check-build check-deep check-deep-build check-ci check-ci-build lint completions analyse
+.PHONY: pictures check check-build check-deep check-deep-build check-ci check-ci-build lint completions analyse
 check: deps-check
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
@@ -72,6 +73,11 @@ lint: all
 # For zsh and fish, from the helps.
 completions: all
 	for shell in zsh fish; do tests/lint/completions $$shell $(B) > docs/zkleader.$$shell-completion || exit 1; done
+
+# Those of the documents. What the page looks like is taken by its test.
+pictures: all
+	docs/pictures/draw.py
+	PICTURE=$(CURDIR)/docs/pictures/page.png /usr/bin/python3 -m pytest -q tests/browser/test_picture.py
 
 analyse:
 	tests/lint/analyse
