@@ -4,6 +4,7 @@
 ## make check        install what is missing, build, and tell in ten minutes whether it works
 ## make check-deep   the rest, hours: sanitizers, fuzzing, faults, long simulation, scale, upgrade
 ## make unit         unit tests alone; VARIANT=asan or cov builds them so
+## make prove        what docs/SAFETY.md promises, each by its command: what was done, what was seen
 ## make check-faults faults with real processes; compare: beside Curator and kazoo
 ## make check-scale  200 sidecars with 200 tasks each, 10,000 tasks on one, on a real server
 ## make check-tls    builds ZooKeeper's client with TLS and SASL, tests these, and the faults through TLS
@@ -82,7 +83,9 @@ pictures: all
 analyse:
 	tests/lint/analyse
 
-.PHONY: check-faults compare
+.PHONY: prove check-faults compare
+prove: deps-check all $(B)/sim-node $(B)/model
+	@tests/prove
 # Faults with real processes, the quick and the long ones; network namespaces need root.
 check-faults: deps-check all
 	/usr/bin/python3 -m pytest -n 2 -rP tests/integration/test_oracle.py tests/integration/test_fault*.py
