@@ -142,6 +142,7 @@ SHARE   := $(DESTDIR)$(PREFIX)/share
 COMPLETIONS := $(PROGRAMS:%=$(SHARE)/bash-completion/completions/%) $(PROGRAMS:%=$(SHARE)/fish/vendor_completions.d/%.fish) \
 	$(SHARE)/zsh/site-functions/_zkleader $(SHARE)/zsh/vendor-completions/_zkleader
 UNITS    := $(filter-out systemd/nightly-report.service,$(wildcard systemd/*.service))
+DEVELOPERS := docs/ARCHITECTURE.md docs/HACKING.md docs/SIMULATION.md docs/TESTING.md
 MAN      := $(wildcard docs/man/*.[1358])
 # $(1): a file, $(2): the folder that it goes to. With the paths that it is installed to.
 install_text = sed -e 's|/usr/bin/zkleader|$(PREFIX)/bin/zkleader|g' \
@@ -174,7 +175,8 @@ install: all $(INSTALLED)
 	install -D -m 644 systemd/zkleader.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
 	$(foreach s,bash fish zsh,$(foreach f,$(filter $(SHARE)/$(s)%,$(COMPLETIONS)), \
 		install -D -m 644 docs/zkleader.$(s)-completion $(f) &&)) true
-	install -D -m 644 -t $(DOCDIR) docs/*.md README.md LICENSE CHANGELOG.md
+	install -D -m 644 -t $(DOCDIR) $(filter-out $(DEVELOPERS) docs/README.md,$(wildcard docs/*.md)) README.md LICENSE CHANGELOG.md
+	install -m 644 docs/README.md $(DOCDIR)/INDEX.md
 	install -D -m 644 -t $(DOCDIR)/pictures docs/pictures/*.svg docs/pictures/*.png
 	install -D -m 644 -t $(DOCDIR)/monitoring docs/monitoring/*
 	install -D -m 755 -t $(DOCDIR)/examples docs/examples/*
