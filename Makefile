@@ -28,9 +28,9 @@ PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-d
 	libcurl4-openssl-dev uuid-dev musl-tools
 PACKAGES_DEMO := zookeeper default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd mandoc \
-	shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash tzdata
+	curl jq shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash tzdata
 PACKAGES_DEEP := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java default-jdk-headless \
-	curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
+	prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
 	$(if $(shell command -v npm),,npm)
 PACKAGES_TLS := openssl libsasl2-modules libsasl2-modules-gssapi-mit krb5-kdc krb5-admin-server
 PACKAGES_CLIENTS := default-jdk-headless golang-go nodejs python3 python3-setuptools python3-wheel mypy \

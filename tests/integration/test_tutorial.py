@@ -1,13 +1,24 @@
 """The tutorial and the answers: every command is run as it stands, in order, and prints what the page says."""
 import os
 import pathlib
+import re
+import shutil
+import subprocess
 
 import pytest
 
 from harness.pages import Shell, commands, fits
 from harness.server import free_port
 
-DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LONGEST = 15  # lines of an answer
+# What the machines of the answers have and this one has not: a command over ssh is one beside that host's socket.
+STANDINS = {
+    "ssh": 'while [ "${1#-}" != "$1" ]; do shift; done\nhost=$1\nshift\n'
+           'ZKLEADER_SOCKET=$HOSTS/$host.sock exec sh -c "$*"\n',
+    "sudo": 'exec "$@"\n', "scp": "", "apt-get": "", "systemctl": "",
+}
 
 
 @pytest.fixture
@@ -69,3 +80,39 @@ def test_the_tutorial(shell):
 def test_the_tutorial_without_root(shell):
     user = "nobody" if os.geteuid() == 0 else None
     shell(user=user).follow(DOCS / "TUTORIAL.md", lambda title: not needs_root(title))
+
+
+def answers():
+    """(title, lines) of each answer."""
+    _, *sections = (DOCS / "ANSWERS.md").read_text(encoding="utf-8").split("\n## ")
+    return [(section.splitlines()[0], [line for line in section.splitlines()[1:] if line]) for section in sections]
+
+
+def test_an_answer_has_fifteen_lines_and_a_command():
+    assert len(answers()) >= 11
+    for title, lines in answers():
+        told = [line for line in lines if not line.startswith("```")]
+        assert len(told) <= LONGEST, title
+        assert any(line.startswith("$ ") for line in told), title
+        anchor = re.sub(r"[^a-z -]", "", title.lower()).replace(" ", "-")
+        assert f"(#{anchor})" in (DOCS / "ANSWERS.md").read_text(encoding="utf-8"), f"{anchor} is not in the contents"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runners trust no other's files")
+def test_the_answers(shell):
+    one = shell()
+    bin_of, script = one.folder / "bin", "#!/bin/sh\n"
+    bin_of.mkdir()
+    for name, text in STANDINS.items():
+        (bin_of / name).write_text(script + text)
+        (bin_of / name).chmod(0o755)
+    one.follow(DOCS / "TUTORIAL.md", lambda title: title.startswith(("1.", "2.")))
+    for command in (f"export HOSTS=$PWD PATH={bin_of}:$PATH; seq -f host%g 3 >hosts; echo 1.5.0 >VERSION2",
+                    "for n in 1 2 3; do zkleader-runner -s host$n.sock -c host$n.conf 2>runner$n.log & done",
+                    "until zkleader-check -s host2.sock nightly-report; do sleep 0.1; done"):
+        assert one.run(command) == ([], 0)
+    java = shutil.which("javac") and shutil.which("jar")
+    if java:
+        subprocess.run(["make", "-s", "-C", ROOT, "java-jar"], check=True, stdout=subprocess.DEVNULL)
+        assert one.run(f"cp {ROOT}/build/clients/java/zkleader.jar .") == ([], 0)
+    one.follow(DOCS / "ANSWERS.md", lambda title: java or "Java" not in title)
