@@ -12,12 +12,13 @@ import os
 import re
 import shlex
 import subprocess
+import threading
 
 from harness.process import spawn
 from harness.sidecar import build
 
+SECONDS = 100  # for one command
 END = "the command has ended with "
-SECONDS = 60  # for one command
 ALIKE = [(re.compile(pattern), word) for pattern, word in (
     (r"\b[0-9a-z]{5}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "JOB"),
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "ID"),
@@ -93,7 +94,8 @@ class Shell:
             command = command.replace(said, ours)
         self.process.stdin.write(f"eval {shlex.quote(command)} </dev/null; printf '\\n%s%d\\n' {shlex.quote(END)} $?\n")
         self.process.stdin.flush()
-        lines = []
+        line, lines, alarm = "", [], threading.Timer(SECONDS, self.kill)
+        alarm.start()
         for line in self.process.stdout:
             line = line.rstrip("\n")
             if line.startswith(END):
@@ -103,8 +105,9 @@ class Shell:
             for said, ours in self.ports.items():
                 line = line.replace(ours, said)
             lines.append(line)
-        else:
-            raise AssertionError(f"the shell has ended in {command!r}: {lines}")
+        alarm.cancel()
+        if not line.startswith(END):
+            raise AssertionError(f"the shell has ended, or took {SECONDS} s, in {command!r}: {lines}")
         return lines, int(line[len(END):])
 
     def follow(self, page, wanted=lambda title: True):
@@ -117,10 +120,13 @@ class Shell:
                 f"{page.name}:{number}: $ {command}\nended with {status} and printed\n" + "\n".join(printed) + \
                 "\nwhere the page has\n" + "\n".join(shown)
 
-    def close(self):
-        """Ends all that the page has started in the background."""
+    def kill(self):
+        """With all that the page has started in the background."""
         try:
             os.killpg(self.process.pid, 9)
         except ProcessLookupError:
             pass
+
+    def close(self):
+        self.kill()
         self.process.wait(30)
