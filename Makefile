@@ -3,6 +3,7 @@
 ## make deps         install what building needs; deps-check, deps-deep: what the tests need as well
 ## make install      DESTDIR= PREFIX=/usr LIBDIR=PREFIX/lib SYSCONFDIR=/etc; uninstall
 ## make deb          Debian packages in build/deb; dist: the source as zkleader-VERSION.tar.xz
+## make image        an OCI image of the sidecar, of these packages: build/image/zkleader-VERSION.oci.tar
 ## make clean
 
 .DEFAULT_GOAL := all

@@ -12,7 +12,8 @@ spec.loader.exec_module(integration)
 globals().update({k: v for k, v in vars(integration).items() if not k.startswith("_")})
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from debs import BUILT, build  # noqa: E402
+from debs import BUILT, ROOT, build  # noqa: E402
+from image import Image, make_image  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -24,3 +25,15 @@ def pytest_addoption(parser):
 def debs(request):
     """The packages of this tree."""
     return sorted(BUILT.glob("*.deb")) if request.config.getoption("--debs") else build(BUILT)
+
+
+@pytest.fixture(scope="session")
+def image(debs):  # pylint: disable=unused-argument
+    """The image of these packages."""
+    return Image(make_image(ROOT / "build/image"))
+
+
+@pytest.fixture(scope="session")
+def rootfs(image, base_folder):
+    """The folder with its files."""
+    return image.unpack(base_folder / "rootfs")
