@@ -91,13 +91,13 @@ class Container:
         enter[3:3] = ["--no-new-privs"]
         enter += [f"--userspec={self.user}", "--groups=", self.root, *self.command]
         script = f"{shlex.join(['hostname', self.name])}\n{SETUP}"
-        return ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "sh", "-c", script, "sh", self.root,
-                *mounts, "--", *enter]
+        return ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child",
+                "sh", "-c", script, "sh", self.root, *mounts, "--", *enter]
 
     def run(self, timeout=60):
         """What becomes of a program that ends by itself."""
-        return subprocess.run(self.words(), env={**self.env, "PATH": os.environ["PATH"]}, text=True, capture_output=True, timeout=timeout,
-                              check=False)
+        return subprocess.run(self.words(), env={**self.env, "PATH": os.environ["PATH"]}, text=True, capture_output=True,
+                              timeout=timeout, check=False)
 
     def start(self):
         with open(self.log, "ab") as log:

@@ -8,10 +8,11 @@ import time
 import pytest
 
 from debs import BUILT, VERSION
-from harness.server import Tree
+from harness import tls
+from harness.server import Tree, ZooKeeper
 from harness.sidecar import settings, task_text
 from harness.waiting import wait_until
-from image import Container, Image, make_image
+from image import Container, make_image
 
 MOST = 40 * 2**20
 USER = 65532
@@ -86,9 +87,14 @@ def run(image, rootfs, folder, zk):
     """run(name, **configuration) starts a container."""
     made = []
 
-    def start(name, **more):
+    def start(name, files=None, **more):
+        """files: those that the sidecar's user can read alone."""
         etc, sockets = folder / f"{name}.etc", folder / f"{name}.run"
         (etc / "conf.d").mkdir(parents=True)
+        for file, text in (files or {}).items():
+            (etc / file).write_text(text, encoding="ascii")
+            (etc / file).chmod(0o600)
+            os.chown(etc / file, USER, USER)
         sockets.mkdir()
         sockets.chmod(0o777)
         (etc / "zkleader.conf").write_text(settings({
@@ -150,3 +156,37 @@ def test_drain_is_the_sidecars_own_users(run):
     assert done.returncode == 0, done.stderr
     assert not first.leads("work")
     wait_until(lambda: second.leads("work"), AT_ONCE, "the second one leads")
+
+
+@pytest.fixture
+def secure_server(folder):
+    """With TLS, and one user by SASL."""
+    authority = tls.Authority(folder / "authority")
+    cert, key = authority.issue("server", ("IP:127.0.0.1",))
+    server = ZooKeeper(folder / "secure")
+    (folder / "jaas.conf").write_text(
+        'Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_app="secret"; };\n', encoding="ascii")
+    server.java = [f"-Djava.security.auth.login.config={folder}/jaas.conf"]
+    server.more = "authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n"
+    server.secure = lambda: tls.secure(server.port, cert, key, authority.cert, "none")
+    yield server.start(), authority
+    server.close()
+
+
+@containers
+def test_tls_and_sasl(run, secure_server):
+    """OpenSSL finds the system's certificates, and SASL its mechanisms, where they are in the image."""
+    server, authority = secure_server
+    files = {"ca.pem": authority.cert.read_text(encoding="ascii"), "auth": "app:secret\n"}
+    tree = Tree(server)
+    both = {"zookeeper": server.address, "root": tree.root, "tls": "true", "sasl": "digest-md5", "auth_file": "/etc/zkleader/auth"}
+    known = run("known", files, tls_ca="/etc/zkleader/ca.pem", **both).wait_ready()
+    wait_until(lambda: known.leads("work"), what="it leads")
+    assert {a.id.scheme for a in tree.client.get_acls(tree.path("leaders", "work"))[0]} == {"sasl", "world"}
+    unknown = run("unknown", files, **both)
+
+    def refused():
+        error = unknown.call("status")["session"]["last_error"]
+        return error and "certificate" in error["message"]
+
+    wait_until(refused, what="by the system's certificates alone the server is not known")
