@@ -38,7 +38,7 @@ PACKAGES_CLIENTS := default-jdk-headless golang-go nodejs python3 python3-setupt
 	pyflakes3 pycodestyle ruff?
 PACKAGES_ZOOKEEPER := libssl-dev libsasl2-dev libzookeeper-java default-jre-headless patch dpkg-dev
 PACKAGES_DEB := build-essential debhelper dh-python fakeroot git python3 xz-utils
-PACKAGES_PACKAGES := lintian debootstrap systemd-container python3-yaml python3-kubernetes
+PACKAGES_PACKAGES := lintian debootstrap systemd-container ansible-core python3-yaml python3-kubernetes
 PACKAGES_BENCH := socat curl util-linux python3-rq redis-server
 PACKAGES_COMPARE := libcurator-recipes-java
 install = @tests/packages $(foreach package,$(1),'$(package)')
@@ -181,6 +181,7 @@ install: all $(INSTALLED)
 	install -D -m 644 -t $(DOCDIR)/pictures docs/pictures/*.svg docs/pictures/*.png
 	install -D -m 644 -t $(DOCDIR)/monitoring docs/monitoring/*
 	install -D -m 644 -t $(DOCDIR)/kubernetes docs/kubernetes/*
+	cd docs && find ansible -type f -exec install -D -m 644 {} $(abspath $(DOCDIR))/{} \;
 	install -D -m 755 -t $(DOCDIR)/examples docs/examples/*
 	install -m 644 -t $(DOCDIR)/examples docs/*.conf conf.d/example.conf systemd/nightly-report.timer
 	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)

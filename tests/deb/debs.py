@@ -1,6 +1,7 @@
 """Builds the packages."""
 import os
 import pathlib
+import shutil
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,3 +29,18 @@ def build(folder, umask=-1, **env):
 
 
 VERSION = make("--eval", "v: ; @echo $(VERSION)", "v").strip()
+NEXT = f"{VERSION}+next"
+
+
+def renumbered(debs, folder):
+    """The same packages with a version that is newer, in that folder."""
+    folder.mkdir()
+    for deb in debs:
+        tree = folder / "tree"
+        subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
+        control = tree / "DEBIAN/control"
+        text = control.read_text(encoding="utf-8").replace(f"Version: {VERSION}", f"Version: {NEXT}")
+        control.write_text(text.replace(f"(= {VERSION})", f"(= {NEXT})"), encoding="utf-8")
+        made = folder / deb.name.replace(f"_{VERSION}_", f"_{NEXT}_")
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-b", tree, made], check=True, capture_output=True)
+        shutil.rmtree(tree)

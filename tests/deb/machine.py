@@ -17,15 +17,18 @@ ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UT
 
 
 class Machine:
-    def __init__(self, folder, release):
-        self.root = folder / release
-        self.log = folder / f"{release}.log"
+    def __init__(self, folder, release, more="", like=None):
+        """With these packages more; or a copy of another one that has not been booted."""
+        name = f"{release}-like" if like else release
+        self.root = folder / name
+        self.log = folder / f"{name}.log"
         self.process = None
         self.leader = None  # the pid of its init, as seen from here
-        self.name = f"zkl-{release}-{os.getpid()}"
+        self.name = f"zkl-{name}-{os.getpid()}"
+        make = ["cp", "-a", like.root, self.root] if like else \
+            ["debootstrap", "--variant=minbase", f"--include={PACKAGES}{more}", release, self.root]
         with open(self.log, "ab") as log:
-            subprocess.run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, self.root],
-                           stdout=log, stderr=log, check=True, timeout=SECONDS)
+            subprocess.run(make, stdout=log, stderr=log, check=True, timeout=SECONDS)
         (self.root / "etc/machine-id").unlink(missing_ok=True)
         self.write("/etc/hostname", f"{self.name}\n")
         self.write("/etc/hosts", f"127.0.0.1 localhost {self.name}\n")

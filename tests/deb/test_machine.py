@@ -3,12 +3,11 @@ build on one another, in this order."""
 import os
 import re
 import shutil
-import subprocess
 import time
 
 import pytest
 
-from debs import ROOT, VERSION
+from debs import NEXT, ROOT, renumbered
 from harness.server import Tree
 from harness.sidecar import Sidecar, settings, task_text
 from harness.waiting import wait_until
@@ -18,7 +17,6 @@ pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="debootstrap needs ro
 
 SESSION = "30s"  # longer than all that is to be at once
 INSTALL_S = 60   # of all packages on a fresh Debian that has nothing else to do
-NEXT = f"{VERSION}+next"
 UNITS = ("zkleaderd", "zkleader-web", "zkleader-notify", "zkleader-runner@app", "zkleaderd@other", "zkleader-rolling@group")
 WORK = """#!/bin/sh
 echo $$ >pid
@@ -128,20 +126,6 @@ def test_units(booted):
     wait_until(lambda: healthy(booted), what="it is healthy again")
 
 
-def renumbered(machine, debs):
-    """The same packages with a version that is newer."""
-    folder = machine.root / "root/next"
-    folder.mkdir()
-    for deb in debs:
-        tree = folder / "tree"
-        subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
-        control = tree / "DEBIAN/control"
-        text = control.read_text(encoding="utf-8").replace(f"Version: {VERSION}", f"Version: {NEXT}")
-        control.write_text(text.replace(f"(= {VERSION})", f"(= {NEXT})"), encoding="utf-8")
-        subprocess.run(["dpkg-deb", "--root-owner-group", "-b", tree, folder / deb.name], check=True, capture_output=True)
-        shutil.rmtree(tree)
-
-
 def test_an_upgrade_moves_nothing(booted, zk, debs):
     wait_until(lambda: {"nightly-report", "work"} <= set(zk.tokens()), what="all is led")
     wait_until(lambda: booted.try_run("zkleader trigger work").returncode == 0, what="it is accepted")
@@ -149,7 +133,7 @@ def test_an_upgrade_moves_nothing(booted, zk, debs):
     job = int(wait_until(lambda: (home / "pid").read_text(encoding="ascii"), what="the job runs"))
     units = ("zkleaderd", "zkleader-runner@app", "zkleader-web", "zkleader-notify")
     before, tokens = [booted.pid(unit) for unit in units], zk.tokens()
-    renumbered(booted, debs)
+    renumbered(debs, booted.root / "root/next")
     out = booted.run("apt-get install ./next/*.deb 2>&1")
     assert booted.run("dpkg-query -W -f '${Version}' zkleader") == NEXT
     assert "conffile" not in out.lower(), "the operator's file is kept without a question"
