@@ -9,7 +9,7 @@
 ## make check-scale  200 sidecars with 200 tasks each, 10,000 tasks on one, on a real server
 ## make check-tls    builds ZooKeeper's client with TLS and SASL, tests these, and the faults through TLS
 ## make check-upgrade  0.1.0 and this version in one fleet, one host upgraded after the other
-## make check-packages  the Debian packages, and a machine of its own with them: upgrade, removal
+## make check-packages  the Debian packages on a machine of its own, the image and pods of it, the role for Ansible
 ## make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, 300 of schedules, and trouble
 ## make check-clients  the libraries of other languages; bench-clients: one question in each; wheel
 ## make model sim    all sequences of one election; ten minutes of simulated fleets
@@ -114,7 +114,8 @@ check-upgrade: deps-check all
 
 include tests/clients/clients.mk
 .PHONY: check-packages
-# The packages: built twice, lintian, and on a machine by debootstrap. Root; RELEASE=bookworm.
+# The packages: built twice, lintian, and on a machine by debootstrap; what is made of them: the image, pods by the
+# manifests, and two machines by Ansible. Root; RELEASE=bookworm.
 check-packages: deps-check all
 	$(call install,$(PACKAGES_DEB) $(PACKAGES_PACKAGES))
 	/usr/bin/python3 -m pytest -rP tests/deb
