@@ -3,7 +3,6 @@
 ## make deps         install what building needs; deps-check, deps-deep: what the tests need as well
 ## make install      DESTDIR= PREFIX=/usr LIBDIR=PREFIX/lib SYSCONFDIR=/etc; uninstall
 ## make deb          Debian packages in build/deb; dist: the source as zkleader-VERSION.tar.xz
-## make image        an OCI image of the sidecar, of these packages: build/image/zkleader-VERSION.oci.tar
 ## make clean
 
 .DEFAULT_GOAL := all
@@ -179,9 +178,7 @@ install: all $(INSTALLED)
 	install -D -m 644 -t $(DOCDIR) $(filter-out $(DEVELOPERS) docs/README.md,$(wildcard docs/*.md)) README.md LICENSE CHANGELOG.md
 	install -m 644 docs/README.md $(DOCDIR)/INDEX.md
 	install -D -m 644 -t $(DOCDIR)/pictures docs/pictures/*.svg docs/pictures/*.png
-	install -D -m 644 -t $(DOCDIR)/monitoring docs/monitoring/*
-	install -D -m 644 -t $(DOCDIR)/kubernetes docs/kubernetes/*
-	cd docs && find ansible -type f -exec install -D -m 644 {} $(abspath $(DOCDIR))/{} \;
+	cd docs && find monitoring kubernetes ansible -type f -exec install -D -m 644 {} $(abspath $(DOCDIR))/{} \;
 	install -D -m 755 -t $(DOCDIR)/examples docs/examples/*
 	install -m 644 -t $(DOCDIR)/examples docs/*.conf conf.d/example.conf systemd/nightly-report.timer
 	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)

@@ -1,5 +1,6 @@
 # Packages and the source as one file. debian/rules calls the Makefile for what lies in them; the version is that
 # of debian/changelog.
+## make image        an OCI image of the sidecar, of these packages: build/image/zkleader-VERSION.oci.tar
 
 .PHONY: deb dist image
 deb:
