@@ -23,10 +23,10 @@ ALIKE = [(re.compile(pattern), word) for pattern, word in (
     (r"\b[0-9a-z]{5}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "JOB"),
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "ID"),
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", "TIME"),
+    (r"\b[0-9a-f]{8}\b", "ID"),  # before lengths: 6484584d is none
     (r"(?<![\w.])((\d+(\.\d+)?(ms|[smhd]))+|\d+ ms)\b", "LENGTH"),
     (r"\bby \S+ at [^\s:;,]+|\b[\w-]+@[\w-]+", "SOMEBODY"),
     (r"\btoken \d+", "token"),
-    (r"\b(?=[a-f]*[0-9])[0-9a-f]{8}\b", "ID"),
 )]
 
 
