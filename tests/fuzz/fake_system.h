@@ -85,6 +85,8 @@ static struct config *copy_config(const struct config *c)
 	copy->recipe_users = mem_calloc(c->n_recipe_users + 1, sizeof(*copy->recipe_users));
 	for (size_t i = 0; i < c->n_recipe_users; i++)
 		copy->recipe_users[i] = copy_of(c->recipe_users[i]);
+	for (size_t i = 0; i < CONFIG_SECURE_KEYS; i++)
+		copy->secure.texts[i] = copy_of(c->secure.texts[i]);
 	zone_file_ref(copy->timezone);
 	FUZZ_CHECK(!c->chroot && !c->version_file && !c->address && !c->socket_group &&
 		   !c->auth_file && !c->health.command && !c->health.file);
