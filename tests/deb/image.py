@@ -106,8 +106,7 @@ class Container:
 
         def first():
             assert self.process.poll() is None, self.log.read_text(encoding="utf-8")
-            pids = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
-            pid = pids.split()[0]
+            pid = self.first_pids()[0]
             return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip() == program and pid
 
         self.pid = wait_until(first, what=f"{self.name} runs {program}")
@@ -145,6 +144,13 @@ class Container:
         lines = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines()
         return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
+    def first_pids(self):
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return children.read_text(encoding="ascii").split() if children.exists() else []
+
     def close(self):
-        if self.process:
+        """With its first process, which has another user by now and so does not die with its parent."""
+        if self.process and self.process.poll() is None:
+            for pid in self.first_pids():
+                os.kill(int(pid), 9)
             end(self.process)
