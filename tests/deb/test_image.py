@@ -78,11 +78,6 @@ def test_as_it_is_shipped_it_says_what_to_do(image, rootfs, folder):
 
 
 @pytest.fixture
-def zk(shared_server):
-    return Tree(shared_server)
-
-
-@pytest.fixture
 def run(image, rootfs, folder, zk):
     """run(name, **configuration) starts a container."""
     made = []

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from debs import ROOT
-from harness.server import Tree
 from harness.waiting import wait_until
 from image import Container
 
@@ -186,11 +185,6 @@ class Pod:
         assert done.returncode == 0, done.stdout + done.stderr
         self.container.signal(signal.SIGTERM)
         return self.container.wait()
-
-
-@pytest.fixture
-def zk(shared_server):
-    return Tree(shared_server)
 
 
 @pytest.fixture
