@@ -269,17 +269,25 @@ void locks_expired(struct locks *k)
 	leave(k);
 }
 
+static bool concerns(const struct lock *l, enum store_watch type, const char *path)
+{
+	/* With one slot, what the holder writes is for people only. */
+	return strcmp(l->watched, path) == 0 && !l->held.lost &&
+	       (l->place.slots != 1 || type != STORE_NODE_CHANGED || l->place.state == LOCK_HELD);
+}
+
 void locks_watch(struct locks *k, enum store_watch type, const char *path)
 {
+	struct lock *l = k->list;
+
+	while (l && !concerns(l, type, path))
+		l = l->next;
+	if (!l) /* as most events of a session */
+		return;
 	enter(k);
-	for (struct lock *l = k->list; l; l = l->next) {
-		/* With one slot, what the holder writes is for people only. */
-		if (strcmp(l->watched, path) != 0 || l->held.lost ||
-		    (l->place.slots == 1 && type == STORE_NODE_CHANGED &&
-		     l->place.state != LOCK_HELD))
-			continue;
-		lock_happens(l, type == STORE_NODE_DELETED ? LOCK_DELETED : LOCK_CHANGED);
-	}
+	for (; l; l = l->next)
+		if (concerns(l, type, path))
+			lock_happens(l, type == STORE_NODE_DELETED ? LOCK_DELETED : LOCK_CHANGED);
 	leave(k);
 }
 
