@@ -12,6 +12,7 @@
 
 #define ARGV(...) ((const char *[]){__VA_ARGS__, NULL})
 #define NOW	  INT64_C(1795226400000)
+#define BACKLOG	  64
 
 /* --- a sidecar with one run ------------------------------------------------------------------------- */
 
@@ -174,7 +175,8 @@ struct test {
 
 /*
  * Begins a test. Processes that the job leaves behind become our children, so that we can find
- * them.
+ * them. The sidecar's thread begins after the fork: ASan's allocator may be locked by a thread then,
+ * and the child would wait for that lock for ever.
  */
 static void begin_with(struct test *t, void (*server)(struct fake *f, int fd),
 		       const struct plan *plan, const char *const *argv)
@@ -182,7 +184,9 @@ static void begin_with(struct test *t, void (*server)(struct fake *f, int fd),
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	memset(&seen, 0, sizeof(seen));
 	seen.finish = -1;
-	fake_start(&t->fake, server, plan);
+	fake_bind(&t->fake);
+	t->fake.arg = plan;
+	cr_assert_eq(listen(t->fake.listener, BACKLOG), 0);
 	t->in = memfd_create("in", MFD_CLOEXEC);
 	t->out = memfd_create("out", MFD_CLOEXEC);
 	t->err = memfd_create("err", MFD_CLOEXEC);
@@ -202,6 +206,7 @@ static void begin_with(struct test *t, void (*server)(struct fake *f, int fd),
 		setvbuf(stderr, NULL, _IONBF, 0);
 		_exit(command_main(argv, &o));
 	}
+	fake_serve(&t->fake, BACKLOG, server);
 }
 
 static void begin(struct test *t, const struct plan *plan, const char *const *argv)
@@ -221,7 +226,7 @@ static char *text_of(int fd)
 	return text;
 }
 
-/* The exit code, or minus the signal; 1000 after far too long. */
+/* The exit code, or minus the signal; 1000 after far too long, and then it is killed. */
 static int wait_for(pid_t pid)
 {
 	int status;
@@ -231,6 +236,7 @@ static int wait_for(pid_t pid)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 		fake_sleep(5);
 	}
+	kill(pid, SIGKILL);
 	return 1000;
 }
 
