@@ -98,17 +98,16 @@ FAKE void fake_sleep(int ms)
 	poll(NULL, 0, ms);
 }
 
+/* Byte by byte: the next request may have come as well. */
 FAKE bool fake_read(struct fake *f, int fd, struct fake_request *r)
 {
 	size_t len;
 
 	r->len = 0;
 	while (reader_measure(r->data, r->len, sizeof(r->data), &len) == 0) {
-		ssize_t n = recv(fd, r->data + r->len, sizeof(r->data) - r->len, 0);
-
-		if (n <= 0)
+		if (recv(fd, r->data + r->len, 1, 0) <= 0)
 			return false;
-		r->len += (size_t)n;
+		r->len++;
 	}
 	f->requests++;
 	return rpc_parse(r->data, r->len, &r->m) == 0;
