@@ -629,3 +629,14 @@ def test_a_number_that_a_hand_has_deleted_is_followed_by_another_only_once_nobod
     wait_until(lambda: len(zk.names("partitions")) == 1, what="one of the two numbers is in force")
     [name] = zk.names("partitions")
     wait_until(lambda: all(zk.leaders().get(f"scan:{k}") for k in range(int(name[5:]))), what="it is led by that number")
+
+
+def test_what_became_of_a_tick_is_told_of_each_partition(fleet, zk, zkleader):
+    one = fleet.sidecar("one", tasks=[partitioned(2)])
+    wait_led(zk, [one], 2)
+    tick = "2000-01-01T00:00:00Z"
+    told = zkleader(one, "explain", TASK, "--tick", tick)
+    assert told.code == 0 and [f"scan:{k} {tick}: " in told.out for k in range(2)] == [True, True], told
+    found = json.loads(zkleader(one, "--json", "explain", TASK, "--tick", tick).out)
+    alone = [json.loads(zkleader(one, "--json", "explain", partition(k), "--tick", tick).out) for k in range(2)]
+    assert found == {"task": TASK, "tick": tick, "partitions": alone}

@@ -6,6 +6,7 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text/name.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "cli/ui/outcome.h"
@@ -280,26 +281,72 @@ static void print_run(const struct output *o, const json_t *record)
 		output_line(o, COLOR_NONE, "exit status %" PRId64, status);
 }
 
-static int explain_tick(struct context *c)
+static void print_tick(const struct output *o, const json_t *told)
 {
-	const struct output *o = &c->output;
-	json_auto_t *told = NULL;
-	int code = ask_tick(c, &told);
-
-	if (code != 0)
-		return code;
-	if (o->json) {
-		output_json(o, told);
-		return 0;
-	}
 	const char *state = json_text(told, "state", "-"), *why = json_text(told, "why", NULL);
 	const char *detail = json_text(told, "detail", NULL);
 	const json_t *record = json_object_get(told, "record");
+
 	output_line(o, outcome_color(state), "%s %s: %s%s%s%s%s%s", json_text(told, "task", "-"),
 		    json_text(told, "tick", "-"), state, why ? " (" : "", why ? why : "",
 		    why ? ")" : "", detail ? ": " : "", detail ? detail : "");
 	if (json_is_object(record) && strcmp(state, "missed") != 0)
 		print_run(o, record);
+}
+
+/* The number of partitions of the command's task; 0: it has none. */
+static int64_t count_partitions(struct context *c)
+{
+	json_auto_t *split = NULL;
+	const void *result;
+	size_t len;
+
+	if (ask_raw(c, "partitions", &result, &len) != 0 ||
+	    json_from_msgpack(result, len, &split) < 0)
+		return 0;
+	return json_number(split, "partitions", 0);
+}
+
+/* Each partition has a record of its own of each tick. */
+static int ask_tick_of_each(struct context *c, int64_t n, json_t *ret_partitions)
+{
+	const char **args = c->args, *task = args[0];
+	char partition[NAME_ELECTION_MAX + 1];
+	const char *name = partition;
+	int code = 0;
+
+	c->args = &name;
+	for (int64_t k = 0; k < n && code == 0; k++) {
+		json_t *told = NULL;
+
+		snprintf(partition, sizeof(partition), "%s:%" PRId64, task, k);
+		code = ask_tick(c, &told);
+		json_array_append_new(ret_partitions, told);
+	}
+	c->args = args;
+	return code;
+}
+
+static int explain_tick(struct context *c)
+{
+	int64_t n = count_partitions(c);
+	json_auto_t *told = NULL, *each = json_array();
+	const json_t *one;
+	size_t i;
+	int code = n > 0 ? ask_tick_of_each(c, n, each) : ask_tick(c, &told);
+
+	if (code != 0)
+		return code;
+	if (n > 0)
+		told = json_pack("{s:s, s:O, s:O}", "task", c->args[0], "tick",
+				 json_object_get(json_array_get(each, 0), "tick"), "partitions",
+				 each);
+	if (c->output.json)
+		output_json(&c->output, told);
+	else if (n == 0)
+		print_tick(&c->output, told);
+	else
+		json_array_foreach(each, i, one) print_tick(&c->output, one);
 	return 0;
 }
 
