@@ -14,6 +14,10 @@
 
 static enum { KEY_POLICY, KEY_POSITION, KEY_LEAST, KEY_SPREAD, KEYS } differs[TASKS_MAX];
 
+/* Marks of the keys that a site's files have, by its edition. */
+static const char *const marks[] = {"", "descr1", "descr2", "descr1histo1"};
+static unsigned editions[HOSTS_MAX];
+
 static struct {
 	uint64_t moves;
 	int64_t moved_at; /* true time of the last leadership in this quiet time, 0 */
@@ -24,6 +28,7 @@ static int64_t began, looked_at;
 void disagree_reset(void)
 {
 	memset(differs, 0, sizeof(differs));
+	memset(editions, 0, sizeof(editions));
 	for (unsigned k = 0; k < TASKS_MAX && sim.options.disagree; k++)
 		differs[k] = (unsigned)random_range(0, KEYS - 1);
 }
@@ -32,7 +37,10 @@ struct task_settings disagree_settings(const struct site *s, unsigned task)
 {
 	struct task_settings t = task_settings[task];
 
-	if (!sim.options.disagree || s->id % 2 == 0)
+	if (!sim.options.disagree)
+		return t;
+	t.keys = marks[editions[s->id]];
+	if (s->id % 2 == 0)
 		return t;
 	switch (differs[task]) {
 	case KEY_POLICY:
@@ -45,6 +53,12 @@ struct task_settings disagree_settings(const struct site *s, unsigned task)
 	case KEYS: break;
 	}
 	return t;
+}
+
+void disagree_edit(const struct site *s)
+{
+	editions[s->id] = (unsigned)random_range(0, sizeof(marks) / sizeof(marks[0]) - 1);
+	TRACE("the files of site %u have the marks \"%s\" now", s->id, marks[editions[s->id]]);
 }
 
 void disagree_begin(void)
@@ -66,8 +80,22 @@ static bool is_free(unsigned task)
 	return false;
 }
 
+static bool says_its_file(const struct site *s)
+{
+	const struct member *self = registry_self(&s->node.registry);
+
+	for (size_t i = 0; self && i < self->worker->n_tasks; i++)
+		if (self->worker->n_keys != self->worker->n_tasks ||
+		    strcmp(self->worker->keys[i], marks[editions[s->id]]) != 0)
+			return false;
+	return self != NULL;
+}
+
 const char *disagree_problem(void)
 {
+	for (unsigned i = 0; sim.options.disagree && i < sim.n_hosts; i++)
+		if (sites[i].running && !says_its_file(&sites[i]))
+			return "a record says other keys than its file";
 	for (unsigned k = 0; sim.options.disagree && k < sim.n_tasks; k++)
 		if (is_free(k))
 			return "a task is led by nobody";

@@ -1,4 +1,5 @@
 /* Faults of sidecars, of their machines, and of what they are told. */
+#include "disagree.h"
 #include "faults.h"
 
 #include "oracle.h"
@@ -176,10 +177,23 @@ static bool change_tasks(void)
 	return true;
 }
 
+static bool edit_file(void)
+{
+	struct site *s = fault_site(true);
+
+	if (!fault_listens(s))
+		return false;
+	disagree_edit(s);
+	site_configure(s);
+	return true;
+}
+
 static bool change_config(void)
 {
 	if (schedules_change())
 		return true;
+	if (sim.options.disagree && random_chance(500))
+		return edit_file();
 	unsigned task = (unsigned)random_range(0, sim.n_tasks - 1);
 
 	task_settings[task].yield = (enum election_yield)random_range(0, 2);

@@ -13,10 +13,12 @@
 #include "wire/records/record.h"
 
 #define NOTED_MAX    4096
+#define BACKS_MAX    512
 #define NOTICES_PATH SITE_ROOT "/notices/"
 #define LED_PATH     SITE_ROOT "/led/"
 #define RUNS_PATH    SITE_ROOT "/runs/"
 #define ROWS_PATH    SITE_ROOT "/troubles/"
+#define RETURNS_PATH SITE_ROOT "/outages/"
 #define FRESH_US     (30 * SECOND)	/* a server that is behind may not have it yet */
 #define WAITS_US     (20 * 60 * SECOND) /* that a note may stay, through all faults */
 #define LOOK_US	     (30 * SECOND)
@@ -32,8 +34,15 @@ static struct noted {
 /* ROOT/troubles of each task: a row of failures, until the next good end. */
 static struct row {
 	bool there;
-	int64_t made_at; /* true time */
+	int64_t made_at, failed_at; /* true times */
+	int64_t failed;
+	bool unsure; /* a transaction had no note that says of how many */
 } rows[TASKS_MAX];
+/* ROOT/outages: nodes that are back, until people are told of them. */
+static struct back {
+	path_id path;
+	int64_t since; /* true time; 0: the place is free */
+} backs[BACKS_MAX];
 static uint64_t first_leaders; /* bits of tasks: one leader of them may go untold */
 static int64_t last_zxid;
 static void (*next_commit)(const struct transaction *x);
@@ -244,15 +253,80 @@ static void judge_end(const struct transaction *x, const struct op *op)
 		sim_violation("task %u: a run failed for good, and does not count", task);
 }
 
-/* Behind the judgement of the ends. */
-static void take_row(const struct op *op)
+/* The note of an end that the transaction has for the row; false: none. */
+static bool note_of(const struct transaction *x, const struct row *row,
+		    struct notice_record *ret_record)
+{
+	const char *why;
+
+	for (size_t i = 0; i < x->n_ops; i++) {
+		const struct op *op = &x->ops[i];
+		const char *path = path_text(op->path);
+
+		if (op->type == STORE_OP_CREATE && op->data &&
+		    strncmp(path, NOTICES_PATH, strlen(NOTICES_PATH)) == 0 &&
+		    record_parse_notice(op->data->bytes, op->data->len, ret_record, &why) == 0 &&
+		    task_number(ret_record->task) == (unsigned)(row - rows) &&
+		    (ret_record->event == NOTICE_RECOVERED || ret_record->event == NOTICE_OVERDUE ||
+		     ret_record->failed > 0))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A row ends with `recovered`, which says how many failures it had; and the first of them is told as such once,
+ * whoever leads.
+ */
+static void judge_row(const struct transaction *x, const struct op *op)
 {
 	struct row *row = row_of(op, ROWS_PATH);
+	struct notice_record note;
 
-	if (row && op->type == STORE_OP_CREATE)
-		*row = (struct row){.there = true, .made_at = sim.now};
-	else if (row && op->type == STORE_OP_DELETE)
+	if (!row)
+		return;
+	unsigned task = (unsigned)(row - rows);
+	bool told = note_of(x, row, &note);
+	if (op->type == STORE_OP_DELETE) {
+		if (told && !row->unsure && note.failed != row->failed)
+			sim_violation("task %u: is well again after %lld failures, and had %lld",
+				      task, (long long)note.failed, (long long)row->failed);
 		row->there = false;
+		return;
+	}
+	if (op->type == STORE_OP_CREATE)
+		*row = (struct row){.there = true, .made_at = sim.now};
+	if (told && note.first && row->failed > 0 && sim.now - row->failed_at > FRESH_US)
+		sim_violation("task %u: people are told again that it fails", task);
+	row->unsure |= !told;
+	row->failed += told ? note.failed : 0;
+	row->failed_at = sim.now;
+}
+
+/* Nobody is told that a task is well again where it was, and the end of its run is good. */
+static void judge_recovery(const struct transaction *x, const struct op *op)
+{
+	struct row *row = op->type == STORE_OP_SET ? row_of(op, RUNS_PATH) : NULL;
+	struct notice_record note;
+
+	if (row && !changes(x, row) && note_of(x, row, &note) && note.event == NOTICE_RECOVERED)
+		sim_violation("task %u: people are told that it is well again, and it was",
+			      (unsigned)(row - rows));
+}
+
+static void take_back(const struct op *op)
+{
+	size_t at = 0, free = BACKS_MAX;
+
+	if (strncmp(path_text(op->path), RETURNS_PATH, strlen(RETURNS_PATH)) != 0)
+		return;
+	for (; at < BACKS_MAX && (backs[at].since == 0 || backs[at].path != op->path); at++)
+		if (backs[at].since == 0)
+			free = at;
+	if (op->type == STORE_OP_CREATE && free < BACKS_MAX)
+		backs[free] = (struct back){op->path, sim.now};
+	else if (op->type == STORE_OP_DELETE && at < BACKS_MAX)
+		backs[at].since = 0;
 }
 
 static void look(const struct transaction *x)
@@ -261,8 +335,12 @@ static void look(const struct transaction *x)
 
 	for (size_t i = 0; i < x->n_ops && !sim.stop; i++)
 		judge_end(x, &x->ops[i]);
-	for (size_t i = 0; i < x->n_ops; i++)
-		take_row(&x->ops[i]);
+	for (size_t i = 0; i < x->n_ops && !sim.stop; i++)
+		judge_recovery(x, &x->ops[i]);
+	for (size_t i = 0; i < x->n_ops && !sim.stop; i++) {
+		judge_row(x, &x->ops[i]);
+		take_back(&x->ops[i]);
+	}
 
 	count_ends(x, &bad, &with);
 	sim.figures.ended_badly += bad;
@@ -311,6 +389,10 @@ static void on_look(void *arg, uint64_t number)
 			sim_violation("event %s (%s of %s) waits for somebody to be told",
 				      noted[i].id, notice_event_name(noted[i].event),
 				      noted[i].task);
+	for (size_t i = 0; i < BACKS_MAX && !sim.stop; i++)
+		if (backs[i].since > 0 && sim.now - backs[i].since > WAITS_US)
+			sim_violation("nobody is told that a node is back: %s",
+				      path_text(backs[i].path));
 	event_at(sim.now + LOOK_US, on_look, NULL, 0);
 }
 
@@ -319,6 +401,7 @@ void notices_judge_forget(void)
 	last_zxid = 0;
 	first_leaders = 0;
 	memset(rows, 0, sizeof(rows));
+	memset(backs, 0, sizeof(backs));
 	memset(noted, 0, sizeof(noted));
 }
 

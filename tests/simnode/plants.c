@@ -21,8 +21,11 @@
 #include "core/election/run.h"
 #include "core/time/skew.h"
 #include "node/notices/notice_list.h"
+#include "node/notices/returns.h"
+#include "node/notices/streak.h"
 #include "node/fleet/clocks.h"
 #include "node/fleet/lists.h"
+#include "node/fleet/own_record.h"
 #include "node/session/handoff.h"
 #include "node/holder/holder.h"
 #include "node/election/leaders.h"
@@ -72,6 +75,7 @@ static const char *const names[] = {
 	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
 	"job-key",	  "job-purged",	   "job-open",	     "rename-bar",	"rename-proof",
 	"rename-lost",	  "job-hung",	   "list-unproved",  "list-empty",	"list-lost",
+	"trouble-anew",	  "return-orphan", "keys-kept",
 };
 
 bool plant_set(const char *name)
@@ -497,6 +501,33 @@ void __wrap_notice_keep(struct notice *m)
 	__real_notice_keep(m);
 }
 
+WRAPS(notices_alone);
+
+/* Each node remembers by itself which tasks it has told people of. */
+void __wrap_notices_alone(const struct registry *r, const struct store_op *ops, size_t n,
+			  const struct notice_record *event, bool tells,
+			  bool (*may)(const void *arg), store_reply_fn fn, void *arg)
+{
+	static const struct registry *told[TASKS_MAX];
+	struct notice_record other = *event;
+	unsigned task = task_number(event->task);
+
+	if (is("trouble-anew") && task < TASKS_MAX && event->failed > 0) {
+		other.first |= told[task] != r;
+		told[task] = r;
+	}
+	__real_notices_alone(r, ops, n, &other, tells, may, fn, arg);
+}
+
+WRAPS(returns_changed);
+
+/* Whoever has noted that it is back has people told, and nobody else. */
+void __wrap_returns_changed(struct returns *r)
+{
+	if (!is("return-orphan") || r->to_note)
+		__real_returns_changed(r);
+}
+
 /* Nobody looks for what dead nodes have left behind. */
 WRAPS(notices_takeover);
 
@@ -885,6 +916,20 @@ void __wrap_lists_watch(struct lists *l, enum store_watch type, const char *path
 {
 	if (!is("list-lost"))
 		__real_lists_watch(l, type, path);
+}
+
+/* --- keys ------------------------------------------------------------------------------------------- */
+
+WRAPS(own_record_same_tasks);
+
+/* A reload that changes nothing but keys which decide nothing leaves the record as it is. */
+bool __wrap_own_record_same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)
+{
+	struct registry_tasks other = *b;
+
+	if (is("keys-kept") && a->n == b->n && a->keys)
+		other.keys = a->keys;
+	return __real_own_record_same_tasks(a, &other);
 }
 
 /* --- watches -------------------------------------------------------------------------------------- */
