@@ -1,4 +1,5 @@
 """Orders about many tasks at once, and the drain of the last candidate."""
+import concurrent.futures
 import json
 
 import pytest
@@ -101,6 +102,21 @@ def test_a_drain_of_the_last_candidate_needs_force(fleet, zk, zkleader):
     assert done.code == 0
     wait_until(lambda: zk.leaders() == {}, what="nobody leads")
     assert zkleader(one, "drain").code == 0, "what has none already does not count"
+
+
+def test_of_drains_at_one_time_the_last_is_refused(fleet, zk, zkleader):
+    made = [fleet.sidecar(n, version="1", tasks=["backup", "report"]) for n in ("one", "two", "three")]
+    with concurrent.futures.ThreadPoolExecutor(len(made)) as pool:
+        for _ in range(5):
+            wait_until(lambda: all([w["state"] for w in s.call("workers")] == ["active"] * 3 for s in made),
+                       what="all see all")
+            done = sorted(pool.map(lambda s: zkleader(s, "drain"), made), key=lambda outcome: outcome.code)
+            assert [outcome.code for outcome in done] == [0, 0, 3], done
+            assert "nobody could lead 2 tasks: backup, report; --force drains it all the same" in done[2].err
+            assert len(zk.names("policy")) == 2
+            wait_until(lambda: len(zk.leaders()) == 2, what="the one that is left leads")
+            for sidecar in made:
+                assert zkleader(sidecar, "undrain").code == 0
 
 
 def test_the_state_of_all_rolling_restarts_without_their_names(fleet, zk, zkleader):

@@ -285,7 +285,7 @@ Test(policy, an_order_about_several_is_one_transaction)
 	struct policy_part parts[] = {{"backup", false}, {"report", false}};
 
 	read_empty();
-	policy_change_all(&policy, &r, true, parts, 2, on_said, NULL);
+	policy_change_all(&policy, &r, true, parts, 2, NULL, on_said, NULL);
 	asks("check workers/me", ok());
 	asks("list! policy", names("p1", NULL));
 	asks("get policy/p1", packed(record_of(POLICY_PAUSE, "report", "")));
@@ -295,7 +295,7 @@ Test(policy, an_order_about_several_is_one_transaction)
 	cr_expect_not(parts[0].done || parts[1].done);
 
 	pass(1000);
-	policy_change_all(&policy, &r, true, parts, 2, on_said, NULL);
+	policy_change_all(&policy, &r, true, parts, 2, NULL, on_said, NULL);
 	asks("check workers/me", ok());
 	pass(FOLDER_LIST_EVERY_MS);
 	asks("list! policy", names("p1", NULL));
@@ -312,7 +312,7 @@ Test(policy, of_several_those_are_done_that_had_something_to_take_back)
 	struct policy_part parts[] = {{"backup", false}, {"report", false}};
 
 	read_empty();
-	policy_change_all(&policy, &r, false, parts, 2, on_said, NULL);
+	policy_change_all(&policy, &r, false, parts, 2, NULL, on_said, NULL);
 	asks("check workers/me", ok());
 	asks("list! policy", names("p1", NULL));
 	asks("get policy/p1", packed(record_of(POLICY_PAUSE, "report", "")));
@@ -336,6 +336,71 @@ Test(policy, an_order_that_somebody_was_quicker_than_is_tried_again_on_a_new_lis
 	pass(FOLDER_LIST_EVERY_MS);
 	asks("list! policy", names(NULL));
 	says(POLICY_NOTHING);
+}
+
+/* --- what may not be done ------------------------------------------------------------------------------- */
+
+static bool may_now; /* as long as nothing else is decided */
+
+static bool ask_may(void *arg)
+{
+	(void)arg;
+	return may_now && policy.n == 0;
+}
+
+static void drain(struct policy_record *r, struct policy_part *part)
+{
+	*r = record_of(POLICY_DRAIN, "", "me:/run/s");
+	read_empty();
+	policy_change_all(&policy, r, true, part, 1, ask_may, on_said, NULL);
+}
+
+/* The second of two that see each other as the one that stays is asked anew. */
+Test(policy, an_order_that_may_not_be_done_behind_another_is_asked_again)
+{
+	struct policy_record r;
+	struct policy_part part = {"", false};
+
+	may_now = true;
+	drain(&r, &part);
+	asks("get policy", holds("", 0, (struct store_stat){.version = 3}));
+	asks("check workers/me", ok());
+	asks("list! policy", names(NULL));
+	asks("set policy v3, create policy/new", failed_at(STORE_BAD_VERSION, 0));
+	asks("get policy", holds("", 0, (struct store_stat){.version = 4}));
+	asks("check workers/me", ok());
+	pass(FOLDER_LIST_EVERY_MS);
+	asks("list! policy", names("p1", NULL));
+	asks("get policy/p1", packed(record_of(POLICY_DRAIN, "", "you:/run/s")));
+	says(POLICY_REFUSED);
+	cr_expect_eq(policy.n, 1);
+	cr_expect_not(part.done);
+	idle();
+}
+
+Test(policy, an_order_that_may_not_be_done_is_not_sent)
+{
+	struct policy_record r;
+	struct policy_part part = {"", false};
+
+	may_now = false;
+	drain(&r, &part);
+	asks("get policy", failed(STORE_NO_NODE));
+	asks("check workers/me", ok());
+	asks("list! policy", names(NULL));
+	says(POLICY_REFUSED);
+	idle();
+}
+
+Test(policy, what_is_asked_before_it_is_sent_ends_with_the_connection)
+{
+	struct policy_record r;
+	struct policy_part part = {"", false};
+
+	drain(&r, &part);
+	asks("get policy", failed(STORE_UNKNOWN));
+	says(POLICY_UNKNOWN);
+	idle();
 }
 
 Test(policy, how_an_order_ends_that_is_not_done)

@@ -35,7 +35,8 @@ struct order {
 	struct policy_part *parts;
 	size_t n_parts;
 	bool several; /* it was given names or globs, and its answer lists what they stand for */
-	bool dry_run;
+	bool dry_run, force;
+	char refused[EXPLAIN_TEXT_MAX]; /* why what was decided meanwhile refuses it */
 	struct order_chunk *chunks;
 	size_t n_chunks, pending;
 };

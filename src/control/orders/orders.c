@@ -66,6 +66,10 @@ static void fail(struct order *o)
 {
 	bool unknown = false, full = false;
 
+	if (o->refused[0]) {
+		ask_fail(&o->ask, RPC_MISUSE, o->refused);
+		return;
+	}
 	for (size_t i = 0; i < o->n_chunks; i++) {
 		unknown |= o->chunks[i].result == POLICY_UNKNOWN;
 		full |= o->chunks[i].result == POLICY_FULL;
@@ -101,11 +105,21 @@ static void on_decided(void *arg, enum policy_result result)
 
 /* --- doing it ------------------------------------------------------------- */
 
+/* A drain may leave no task without a candidate, whoever drains another node at the same time. */
+static bool may_drain(void *arg)
+{
+	struct order *o = ((struct order_chunk *)arg)->order;
+
+	o->refused[0] = '\0';
+	return o->force || !order_say_last(o->ask.methods->node, &o->record, o->refused);
+}
+
 /* The answer to the last transaction ends the order. */
 static void decide(struct order *o)
 {
 	struct policy *policy = &o->ask.methods->node->policy;
 	size_t n = (o->n_parts + POLICY_PARTS_MAX - 1) / POLICY_PARTS_MAX;
+	bool drains = o->word->kind == POLICY_DRAIN && o->word->put;
 
 	o->chunks = mem_calloc(n, sizeof(*o->chunks));
 	o->n_chunks = o->pending = n;
@@ -117,7 +131,7 @@ static void decide(struct order *o)
 	for (size_t i = 0; i < n; i++) {
 		struct order_chunk *c = &o->chunks[i];
 		policy_change_all(policy, &o->record, o->word->put, o->parts + c->first, c->n,
-				  on_decided, c);
+				  drains ? may_drain : NULL, on_decided, c);
 	}
 }
 
@@ -299,6 +313,7 @@ static bool take_rest(struct call *call, struct order *o, struct reader_text nod
 	identity_machine(&n->registry.fleet, o->record.node, n->registry.node, n->registry.machine,
 			 o->record.machine);
 	o->dry_run = options.dry_run;
+	o->force = options.force;
 	if (o->dry_run && o->word->names == 0) {
 		explain_say(why, "dry_run: not of an order about a node");
 		return false;
@@ -307,8 +322,6 @@ static bool take_rest(struct call *call, struct order *o, struct reader_text nod
 		order_add_part(o, o->record.task);
 	if (!o->word->put && o->word->names > 0)
 		order_add_decided(n, o);
-	if (kind == POLICY_DRAIN && o->word->put && !options.force)
-		return !order_say_last(n, &o->record, why);
 	return !pins || options.force || !lacks_version(n, o, why);
 }
 

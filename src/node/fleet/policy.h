@@ -60,12 +60,15 @@ struct policy {
 enum policy_result {
 	POLICY_DONE,
 	POLICY_NOTHING, /* there was nothing to take back */
+	POLICY_REFUSED, /* it may not be done */
 	POLICY_UNKNOWN, /* connection lost: the change may have been made or not */
 	POLICY_FULL,	/* refused by the server: a quota is used up */
 	POLICY_FAILED,	/* refused by the server: see the log */
 };
 
 typedef void (*policy_fn)(void *arg, enum policy_result result);
+/* Whether the change may be done after all that is decided now. */
+typedef bool (*policy_may_fn)(void *arg);
 
 void policy_init(struct policy *p, struct session *session, struct registry *registry,
 		 const struct policy_handlers *handlers);
@@ -141,8 +144,11 @@ struct policy_part {
 /*
  * Puts the record (put), or takes decisions back, for each of these tasks in one transaction. The
  * parts have to stay until fn is called; POLICY_NOTHING: none of them had anything to take back.
+ * may (NULL: always) is asked with arg each time before it is sent. A change with it writes the
+ * folder under the version that it read, so of two at a time the second is asked anew.
  */
 void policy_change_all(struct policy *p, const struct policy_record *record, bool put,
-		       struct policy_part *parts, size_t n, policy_fn fn, void *arg);
+		       struct policy_part *parts, size_t n, policy_may_fn may, policy_fn fn,
+		       void *arg);
 
 #endif

@@ -13,8 +13,9 @@
 #include "node/session/id.h"
 #include "node/tree/paths.h"
 
-#define REPLACED_MAX 16 /* older records about the same thing: usually one at most */
-#define TRIES	     5	/* tries of a change that others came before */
+#define REPLACED_MAX 16	  /* older records about the same thing: usually one at most */
+#define TRIES	     5	  /* tries of a change that others came before */
+#define BEATEN_MAX   1000 /* the same where each time another one was done */
 
 /* A decision of a change, and the older records that are deleted with it. */
 struct policy_deed {
@@ -30,6 +31,8 @@ struct policy_change {
 	struct policy_record record; /* its task is that of each deed */
 	enum policy_kind kind;
 	bool put;
+	policy_may_fn may; /* NULL: nothing has to hold */
+	int32_t version;   /* with may: of ROOT/policy, from before the folder was read */
 	int tries;
 	uint64_t due; /* folder.lists at which what is known is as new as the order */
 	struct policy_change *next;
@@ -83,9 +86,35 @@ static void queue_change(struct policy_change *c)
 	c->due = policy_refresh(p);
 }
 
+static void on_change_reply(void *arg, const struct store_reply *reply);
+
+static void on_version(void *arg, const struct store_reply *reply)
+{
+	struct policy_change *c = arg;
+
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		on_change_reply(c, reply);
+		return;
+	}
+	c->version = reply->stat.version; /* 0 of a folder that is yet to be made */
+	queue_change(c);
+}
+
+/* The version comes first: what is decided after it and not in the list refuses the change. */
+static void look(struct policy_change *c)
+{
+	const struct policy *p = c->policy;
+
+	if (c->may)
+		store_get(p->session->store, p->folder.path, false, on_version, c);
+	else
+		queue_change(c);
+}
+
 static void on_change_reply(void *arg, const struct store_reply *reply)
 {
 	struct policy_change *c = arg;
+	bool beaten = reply->code == STORE_BAD_VERSION;
 
 	switch (reply->code) {
 	case STORE_OK:
@@ -93,17 +122,17 @@ static void on_change_reply(void *arg, const struct store_reply *reply)
 		end_change(c, POLICY_DONE);
 		return;
 	case STORE_NO_NODE:
+	case STORE_BAD_VERSION:
 		/* Our folder is missing, or a concurrent change has won. */
-		if (c->tries++ >= TRIES)
+		if (c->tries++ >= (beaten ? BEATEN_MAX : TRIES))
 			break;
-		if (reply->failed_op == 0 && c->put)
+		if (!beaten && reply->failed_op == 0 && c->put)
 			registry_make_parents(c->policy->registry);
-		queue_change(c);
+		look(c);
 		return;
 	case STORE_UNKNOWN:
 	case STORE_ABANDONED: end_change(c, POLICY_UNKNOWN); return;
 	case STORE_NODE_EXISTS:
-	case STORE_BAD_VERSION:
 	case STORE_NO_AUTH:
 	case STORE_FULL:
 	case STORE_FAILED: break;
@@ -180,12 +209,20 @@ static void send_change(struct policy_change *c)
 		end_change(c, POLICY_NOTHING);
 		return;
 	}
-	n_ops = c->n * (1 + POLICY_END_OPS) + replaced;
+	if (c->may && !c->may(c->arg)) {
+		end_change(c, POLICY_REFUSED);
+		return;
+	}
+	n_ops = 1 + c->n * (1 + POLICY_END_OPS) + replaced;
 	buffer_init(&to.data, c->n * RECORD_POLICY_MAX);
 	buffer_reserve(&to.data, c->n * RECORD_POLICY_MAX);
 	to.paths = mem_calloc(n_ops, sizeof(*to.paths));
 	to.ends = mem_calloc(c->n, sizeof(*to.ends));
 	to.ops = mem_calloc(n_ops, sizeof(*to.ops));
+	if (c->may)
+		to.ops[to.n++] = (struct store_op){.type = STORE_OP_SET,
+						   .path = c->policy->folder.path,
+						   .version = c->version};
 	for (size_t i = 0; i < c->n; i++)
 		add_deed(&to, c, &c->deeds[i]);
 	store_multi(c->policy->session->store, to.ops, to.n, on_change_reply, c);
@@ -224,7 +261,8 @@ void policy_drop_changes(struct policy *p)
 }
 
 static void begin_change(struct policy *p, const struct policy_record *record, bool put,
-			 struct policy_part *parts, size_t n, policy_fn fn, void *arg)
+			 struct policy_part *parts, size_t n, policy_may_fn may, policy_fn fn,
+			 void *arg)
 {
 	struct policy_change *c = mem_calloc(1, sizeof(*c) + n * sizeof(c->deeds[0]));
 
@@ -242,23 +280,25 @@ static void begin_change(struct policy *p, const struct policy_record *record, b
 	assert(known);
 	(void)known;
 	c->put = put;
+	c->may = may;
 	c->fn = fn;
 	c->arg = arg;
-	queue_change(c);
+	look(c);
 }
 
 void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg)
 {
-	begin_change(p, record, true, NULL, 1, fn, arg);
+	begin_change(p, record, true, NULL, 1, NULL, fn, arg);
 }
 
 void policy_remove(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg)
 {
-	begin_change(p, record, false, NULL, 1, fn, arg);
+	begin_change(p, record, false, NULL, 1, NULL, fn, arg);
 }
 
 void policy_change_all(struct policy *p, const struct policy_record *record, bool put,
-		       struct policy_part *parts, size_t n, policy_fn fn, void *arg)
+		       struct policy_part *parts, size_t n, policy_may_fn may, policy_fn fn,
+		       void *arg)
 {
-	begin_change(p, record, put, parts, n, fn, arg);
+	begin_change(p, record, put, parts, n, may, fn, arg);
 }
