@@ -81,13 +81,24 @@ Test(streak, the_first_failure_begins_one)
 	cr_expect_eq(told.since, told.time);
 }
 
-Test(streak, further_ones_are_counted_without_hindering_one_another)
+Test(streak, dead_letters_are_counted_without_hindering_one_another)
 {
-	ends(NOTICE_LOST, 1);
+	ends(NOTICE_DEAD, 1);
 	asks("get troubles/report", trouble(1, 4));
 	writes("set troubles/report, create notices/");
 	cr_expect_not(told.first);
 	cr_expect_eq(told.since, WALL_MS - 1000);
+}
+
+/* Data that is old would take back what several at once have added to it meanwhile. */
+Test(streak, one_behind_several_at_once_is_written_over_what_was_read_alone)
+{
+	ends(NOTICE_LOST, 1);
+	asks("get troubles/report", trouble(1, 4));
+	asks_begins(OP ", set troubles/report v4, ", failed_at(STORE_BAD_VERSION, 1));
+	asks("get troubles/report", trouble(3, 5));
+	writes("set troubles/report v5, create notices/");
+	cr_expect_not(told.first);
 }
 
 Test(streak, several_ticks_at_once_are_counted_by_the_data)
@@ -130,7 +141,7 @@ Test(streak, a_task_that_was_overdue_has_recovered_too)
 	writes("create notices/");
 	ends(NOTICE_FAILED, 1);
 	asks("get troubles/report", trouble(0, 0));
-	writes("set troubles/report, create notices/");
+	writes("set troubles/report v0, create notices/");
 	cr_expect(told.first, "none failed before");
 	ends(NOTICE_RECOVERED, 0);
 	asks("get troubles/report", trouble(0, 0));
@@ -156,12 +167,12 @@ Test(streak, one_that_another_node_has_ended_or_begun_is_read_again)
 {
 	ends(NOTICE_FAILED, 1);
 	asks("get troubles/report", trouble(1, 0));
-	asks_begins(OP ", set troubles/report, ", failed_at(STORE_NO_NODE, 1));
+	asks_begins(OP ", set troubles/report v0, ", failed_at(STORE_NO_NODE, 1));
 	asks("create troubles", failed(STORE_NODE_EXISTS));
 	asks("get troubles/report", failed(STORE_NO_NODE));
 	asks_begins(OP ", create troubles/report, ", failed_at(STORE_NODE_EXISTS, 1));
 	asks("get troubles/report", trouble(1, 0));
-	writes("set troubles/report, create notices/");
+	writes("set troubles/report v0, create notices/");
 }
 
 Test(streak, where_it_changes_all_the_time_the_end_is_recorded_without)

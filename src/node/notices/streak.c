@@ -138,12 +138,12 @@ static void write_end(struct streak *s, int32_t version)
 		s->trouble.failed += s->event.failed - there;
 	s->event.since = overdue ? 0 : s->trouble.since;
 	pack_trouble(s);
-	/* Those that are counted by the version alone do not hinder one another. */
+	/* Dead letters are counted by the version alone, and so do not hinder one another. */
 	*more = (struct store_op){.type = there ? STORE_OP_SET : STORE_OP_CREATE,
 				  .path = s->path,
 				  .data = s->data.data,
 				  .len = s->data.len,
-				  .version = s->event.failed > 1 ? version : -1};
+				  .version = s->event.event == NOTICE_DEAD ? -1 : version};
 	put(s, 1, true);
 }
 

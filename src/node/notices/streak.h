@@ -4,8 +4,9 @@
  * `overdue` on until the next good end. Each is counted by the transaction that records it, so the
  * row goes on whoever leads, and `recovered` is noted by the one that deletes the znode.
  *
- * A single failure after the first writes the znode anew, whatever its version: so nodes that
- * record failures of a queue at a time do not hinder one another, and the version counts them.
+ * A further dead letter writes the znode anew, whatever its version: so nodes that record them at
+ * a time do not hinder one another, and the version counts them. Of a task several ticks may be
+ * missed at once, which the data counts: so its failures are written over what was read alone.
  */
 #ifndef ZKLEADER_NODE_NOTICES_STREAK_H
 #define ZKLEADER_NODE_NOTICES_STREAK_H
