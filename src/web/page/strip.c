@@ -73,9 +73,17 @@ static size_t find(const struct strips *s, const char *name, bool behind)
 	return low;
 }
 
+/* NULL: it never began; the record of a missed one says when that was decided. */
+static const char *begun_at(const json_t *run)
+{
+	bool missed = strcmp(json_text(run, "state", ""), "missed") == 0;
+
+	return missed ? NULL : json_text(run, "started_at", NULL);
+}
+
 void strip_duration(const struct html *h, const json_t *run, char *text, size_t size)
 {
-	const char *started = json_text(run, "started_at", NULL);
+	const char *started = begun_at(run);
 	const char *ended = json_text(run, "ended_at", NULL);
 	int64_t from, to = h->now_ms;
 	char took[OUTPUT_AGE_SIZE];
@@ -91,8 +99,7 @@ void strip_duration(const struct html *h, const json_t *run, char *text, size_t 
 
 void strip_text(const struct html *h, const json_t *run, char *text, size_t size)
 {
-	const char *started = json_text(run, "started_at", NULL);
-	const char *state = json_text(run, "state", "");
+	const char *started = begun_at(run), *state = json_text(run, "state", "");
 	char at[HTML_CLOCK_SIZE] = "", took[TEXT_SIZE];
 	int64_t ms;
 
