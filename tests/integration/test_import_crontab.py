@@ -109,7 +109,8 @@ def test_users(imported):
     ("* * * * * root /x\n@daily nobody /y\n", ("--user", "app"), 'crontab:1: "root" is a user of this host'),
     ("A=1\n* * * * * cd /srv && x\n@daily /opt/y z\n", (), 'crontab:2: "cd" is no user of this host'),
     ("* * * * * root /x\n1 * * * * deploy-nosuch /x\n", ("--user", "app"), '"root"'),
-    ("1 * * * * /x\n2 * * * * root-nosuch /x\n", (), '"root-nosuch"')])
+    ("1 * * * * /x\n2 * * * * root-nosuch /x\n", (), 'crontab:1: "/x" is no user'),
+    ("1 * * * * root\n2 * * * * /x\n", (), 'crontab:2: "/x" is no user of this host')])
 def test_the_wrong_mode_is_refused_as_a_whole(program, folder, text, options, says):
     (folder / "crontab").write_text(text)
     for json_too in ((), ("--json",)):

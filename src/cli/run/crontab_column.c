@@ -46,8 +46,11 @@ static void count_line(struct column *n, int line, const char *text, size_t len)
 	enum answer is = IS_UNKNOWN;
 
 	crontab_parse(text, len, true, &l);
-	if (l.user && l.user[0] && l.command)
+	if (l.user && l.user[0])
 		is = look_up(l.user);
+	/* A user's name with nothing behind it is no column. */
+	if (is == IS_USER && !l.command)
+		is = IS_UNKNOWN;
 	if (is == IS_USER && n->users++ == 0) {
 		n->user_line = line;
 		printable(n->user, sizeof(n->user), l.user, strlen(l.user));
