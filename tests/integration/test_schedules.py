@@ -191,6 +191,14 @@ def test_explain_says_what_became_of_a_tick(site, folder, zk, program):
         wait_until(lambda s=one: explained(program, s, named(int(time.time()) // 2 * 2))["state"] == "owed", what="owed")
 
 
+def test_explain_says_that_a_tick_is_older_than_what_is_kept(site, folder, zk, program):
+    a = site("a", scheduled("report", writes(folder), schedule="every 1s", history=2))
+    ran = wait_until(lambda: [tick for tick, r in records(zk).items() if r["state"] == "ok"], what="one has run")[0]
+    wait_until(lambda: ran not in records(zk), what="its record is gone")
+    told = explained(program, a, ran)
+    assert (told["state"], told["record"]) == ("unknown", None) and "older than the runs that are kept" in told["detail"]
+
+
 def test_what_was_due_while_the_servers_were_away_is_an_outage(own_server, zk, site, folder, program):
     own_server.start()
     a = site("a", scheduled("report", writes(folder), schedule="every 2s", catch_up="none"), session_timeout="4s")

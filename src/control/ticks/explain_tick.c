@@ -16,12 +16,15 @@
 #include "node/node.h"
 #include "node/schedule/schedules.h"
 
+#define OLDER "it is older than the runs that are kept"
+
 /* A request whose answer is outstanding. */
 struct tick_ask {
 	struct ask ask;
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE];
 	int64_t tick_ms;
+	bool older; /* than all that have a record */
 };
 
 /* --- the answer ----------------------------------------------------------- */
@@ -114,6 +117,8 @@ static void on_decided(void *arg, bool ok, int64_t since_ms, int64_t decided_ms)
 		tell_tick(a, "unknown", "",
 			  "it is from before the schedule came into force: no such tick is owed",
 			  NULL);
+	else if (a->older && a->tick_ms <= decided_ms)
+		tell_tick(a, "unknown", "", OLDER, NULL);
 	else if (a->tick_ms <= schedule_floor(t))
 		tell_tick(a, "unknown", "",
 			  "it is from before the end of a pause, or a change of the partitions: no "
@@ -149,8 +154,7 @@ static void tell_unclaimed(struct tick_ask *a, const char *leader)
 	tell_tick(a, "unclaimed", UNCLAIMED_WHY, detail, NULL);
 }
 
-/* older: the tick is older than all that have a record. */
-static void tell_without(struct tick_ask *a, const struct task *t, bool older)
+static void tell_without(struct tick_ask *a, const struct task *t)
 {
 	const struct task_schedule *c = t->settings->schedule;
 	const char *leader = unclaimed_find(t, a->tick);
@@ -169,9 +173,9 @@ static void tell_without(struct tick_ask *a, const struct task *t, bool older)
 		schedule_read_decided(&a->ask.methods->node->leaders, a->task, on_decided, a);
 	else
 		tell_tick(a, "unknown", "",
-			  older ? "it is older than the runs that are kept"
-				: "it has no record: nobody has claimed it, or there was none at "
-				  "that time",
+			  a->older ? OLDER
+				   : "it has no record: nobody has claimed it, or there was none "
+				     "at that time",
 			  NULL);
 }
 
@@ -182,12 +186,13 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 	const struct task *t = tasks_find(&node_of(a)->leaders, a->task, strlen(a->task));
 
 	(void)version;
+	a->older = result == LEDGER_OLDER;
 	if (result == LEDGER_PRESENT && record)
 		tell_record(a, record);
 	else if (result == LEDGER_PRESENT)
 		tell_tick(a, "unknown", "", "its record makes no sense: see the log", NULL);
 	else if ((result == LEDGER_ABSENT || result == LEDGER_OLDER) && t)
-		tell_without(a, t, result == LEDGER_OLDER);
+		tell_without(a, t);
 	else
 		ask_fail(&a->ask, RPC_CANNOT_TELL, "the ledger could not be read");
 }
