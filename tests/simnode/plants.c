@@ -75,7 +75,7 @@ static const char *const names[] = {
 	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
 	"job-key",	  "job-purged",	   "job-open",	     "rename-bar",	"rename-proof",
 	"rename-lost",	  "job-hung",	   "list-unproved",  "list-empty",	"list-lost",
-	"trouble-anew",	  "return-orphan", "keys-kept",
+	"trouble-anew",	  "return-orphan", "keys-kept",	     "job-returned",
 };
 
 bool plant_set(const char *name)
@@ -874,6 +874,12 @@ static size_t spoil_jobs(struct store_op *ops, size_t n)
 	/* A submit has its place whatever has been counted since. */
 	if (is("job-room") && submits)
 		ops[1].version = -1;
+	/* A job is given back whoever has it by now. */
+	if (is("job-returned") && n == 3 && ops[1].type == STORE_OP_DELETE &&
+	    strstr(ops[1].path, "/at/") && strstr(ops[2].path, "/due/")) {
+		ops[0].path = ops[1].path;
+		ops[1].version = -1;
+	}
 	/* A purge leaves no trace. */
 	if (is("job-purged") && purges)
 		ops[0].type = STORE_OP_DELETE;
