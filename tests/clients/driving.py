@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from harness.process import cpu_seconds, end, spawn
 from harness.waiting import TIMEOUT, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent / "drivers"
+PAGE = HERE.parents[2] / "docs/CLIENTS.md"
 BUILD_SECONDS = 600
 NO_TOOLCHAIN = 77
 
@@ -41,6 +43,15 @@ def missing(*asked):
     """Why which of them are not tried."""
     whys = {one: _why_missing(one) for one in asked or languages()}
     return {one: why for one, why in whys.items() if why}
+
+
+def shown(language, page=PAGE):
+    """The (heading, code) of each block in that language on a page."""
+    sections = re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.M)
+    found = [(section.split("\n", 1)[0], code) for section in sections
+             for code in re.findall(rf"^```{language}\n(.*?)^```", section, re.M | re.S)]
+    assert found, f"{page} shows no {language}"
+    return found
 
 
 class ClientError(Exception):

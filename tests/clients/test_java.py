@@ -12,6 +12,7 @@ import tarfile
 import msgpack
 import pytest
 
+import driving
 from harness.process import end, spawn
 from harness.sidecar import task_text
 from harness.waiting import wait_until
@@ -224,9 +225,8 @@ abstract class Shown {
 
 def test_what_the_documents_show_compiles(folder):
     shown = [SHOWN]
-    for page in (JAVA / "README.md", ROOT / "docs/CLIENTS.md"):
-        text = page.read_text(encoding="utf-8") if page.exists() else ""
-        for n, block in enumerate(re.findall(r"^```java\n(.*?)^```", text, re.M | re.S)):
+    for page in (JAVA / "README.md", driving.PAGE):
+        for n, (_, block) in enumerate(driving.shown("java", page)):
             block = re.sub(r"^.*new LeaderLatch.*\n", "", block, flags=re.M)  # what was there before
             shown.append(block if block.startswith("@") else
                          f"void of{page.stem.title()}{n}() throws Exception {{\n{block}}}\n")

@@ -281,12 +281,6 @@ def test_the_example_follows_the_leadership(fleet, zk, folder):
     assert "Traceback" not in told()
 
 
-def shown(heading):
-    """The Python of that section of CLIENTS.md."""
-    text = (ROOT / "docs/CLIENTS.md").read_text(encoding="utf-8").split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    return re.search(r"```python\n(.*?)```", text, re.S)[1]
-
-
 def test_what_the_page_shows_works(fleet, zk, monkeypatch):
     tasks = [task_text("nightly-report", tick="24h"), "feed"]
     only = fleet.sidecar("only", tasks=tasks, session_timeout="20s")
@@ -295,11 +289,11 @@ def test_what_the_page_shows_works(fleet, zk, monkeypatch):
         wait_until(lambda task=task: only.leads(task), what="it leads")
     token = zk.leader("feed")[1]
     monkeypatch.setenv("ZKLEADER_SOCKET", str(only.socket))
-    done = []
+    shown, done = dict(driving.shown("python")), []
     names = {"parts": "ab", "send": lambda part, token: done.append(part), "entries": lambda: "cd",
              "store": lambda entry, token: done.append((entry, token)), "report": lambda tick, token: done.append(tick)}
     for heading in ("Connect", "Ask", "Lead", "Run"):
-        exec(shown(heading), names)  # pylint: disable=exec-used
+        exec(shown[heading], names)  # pylint: disable=exec-used
     assert done[:4] == ["a", "b", ("c", token), ("d", token)] and names["ran"].recorded and done[4] == names["ran"].tick
     client = names["client"]
     watch, told = client.watch("nightly-report", "feed"), []
@@ -309,10 +303,10 @@ def test_what_the_page_shows_works(fleet, zk, monkeypatch):
         if len(told) == 2:
             watch.close()
     monkeypatch.setattr(client, "watch", lambda *tasks: watch)
-    exec(shown("Watch"), {**names, "print": tell})  # pylint: disable=exec-used
+    exec(shown["Watch"], {**names, "print": tell})  # pylint: disable=exec-used
     assert sorted(t[:2] for t in told) == [("feed", "leading"), ("nightly-report", "leading")]
     monkeypatch.setattr(client, "submit", lambda queue, payload, delay, id=None: f"{queue}.{delay}.{id}")
     monkeypatch.setattr(client, "wait", lambda job: zkleader.Job(job, "mails", "ok", 1, None, 0, None, {}))
-    exec(shown("Submit"), {**names, "payload": b"x", "print": told.append})  # pylint: disable=exec-used
+    exec(shown["Submit"], {**names, "payload": b"x", "print": told.append})  # pylint: disable=exec-used
     assert told[-1] == "ok" and names["client"] is client
     client.close()
