@@ -35,9 +35,11 @@ type Options struct {
 // goroutines.
 type Client struct {
 	options Options
-	link    *link
 	ctx     context.Context // done when the client is closed
 	cancel  context.CancelFunc
+
+	mu   sync.Mutex // held briefly, but while a connection is made
+	link *link      // of the questions
 }
 
 // New makes a Client.
@@ -52,18 +54,17 @@ func New(o Options) *Client {
 	}
 	c := &Client{options: o}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.link = c.newLink()
 	return c
-}
-
-func (c *Client) newLink() *link {
-	return &link{path: c.options.Socket, timeout: c.options.Timeout, turns: make(chan struct{}, inFlightMax)}
 }
 
 // Close ends all that goes on: questions fail, watches end, leases are lost.
 func (c *Client) Close() {
 	c.cancel()
-	c.link.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != nil {
+		c.link.end(cannotTell(closed, nil, "the client is closed"))
+	}
 }
 
 // bind is a context that also ends with the client.
@@ -79,11 +80,40 @@ func (c *Client) bind(ctx context.Context) (context.Context, context.CancelFunc)
 	return bound, cancel
 }
 
+// connected is the connection of the questions.
+func (c *Client) connected(ctx context.Context) (l *link, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return nil, cannotTell(closed, nil, "the client is closed")
+	}
+	if c.link == nil || !c.link.isOpen() {
+		if l, err = c.dial(ctx, nil); err != nil {
+			return nil, err
+		}
+		c.link = l
+	}
+	return c.link, nil
+}
+
+// ask asks. What is repeatable is sent once more, if its connection ends before the answer.
+func (c *Client) ask(ctx context.Context, wait time.Duration, repeatable bool, method string, params ...any) (answer, error) {
+	l, err := c.connected(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := l.call(ctx, wait, method, params...)
+	if err != nil && as(err).kind == cut && repeatable {
+		return c.ask(ctx, wait, false, method, params...)
+	}
+	return a, err
+}
+
 // Call calls any method of docs/PROTOCOL.md, and sends nothing twice. Parameters are nil, bool, int,
 // int64, uint64, string, []byte, []any and map[string]any; so are results, with integers as int64, or
 // uint64 beyond that.
 func (c *Client) Call(ctx context.Context, method string, params ...any) (any, error) {
-	a, err := c.link.call(ctx, 0, false, method, params...)
+	a, err := c.ask(ctx, 0, false, method, params...)
 	return a.result, err
 }
 
@@ -100,15 +130,11 @@ func (c *Client) LeadsWithin(ctx context.Context, task string, wait time.Duratio
 	} else if wait > 0 {
 		params = append(params, milliseconds(wait))
 	}
-	a, err := c.link.call(ctx, wait, true, "check", params...)
+	a, err := c.ask(ctx, wait, true, "check", params...)
 	if err != nil {
 		return nil, err
 	}
-	found, ok := newAnswer(task, a)
-	if !ok {
-		return nil, c.link.nonsense("no word on who leads")
-	}
-	return found, nil
+	return newAnswer(task, a)
 }
 
 // milliseconds are whole ones, rounded up.
@@ -129,62 +155,56 @@ func (c *Client) Leading(ctx context.Context, task string, wait time.Duration, f
 		a, err := c.LeadsWithin(ctx, task, 0)
 		if err != nil {
 			return term{}, err
+		} else if !a.term.leads || a.Token != l.Token {
+			return term{}, &Error{NotLeader, a.Why, answered, nil}
 		}
-		a.term.leads = a.term.leads && a.Token == l.Token
 		return a.term, nil
 	}
-	defer l.leave()
+	defer l.end("leadership was left", closed)
 	go l.keep(ctx)
 	return f(ctx, l)
 }
 
 // enter waits until this node leads.
 func (c *Client) enter(ctx context.Context, task string, wait time.Duration) (*Answer, error) {
-	begin := time.Now()
-	news := make(chan struct{}, 1)
-	subscribe := func() {
-		_ = c.subscribe(ctx, []any{task, map[string]any{"mine": true}}, func(string, record) {
-			select {
-			case news <- struct{}{}:
-			default: // it is known already that there are some
-			}
-		})
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	begin, news := time.Now(), make(chan struct{}, 1)
+	tell := func(string, record) {
+		select {
+		case news <- struct{}{}:
+		default: // it is known already that there are some
+		}
+	}
 	var once sync.Once
 	var pauses backoff
 	for {
-		a, err := c.LeadsWithin(ctx, task, within(settleTime, wait-time.Since(begin)))
 		pause := lookTime
-		switch {
-		case err == nil && a.term.isEnough():
+		a, err := c.LeadsWithin(ctx, task, within(settleTime, wait-time.Since(begin)))
+		if err == nil && a.term.isEnough() {
 			return a, nil
-		case err == nil:
-			err = &Error{a.code(), a.Why, answered, nil}
-			pauses = backoff{}
-			once.Do(func() { go subscribe() })
-		case as(err).Code != CannotTell || ctx.Err() != nil:
+		} else if err == nil {
+			err, pauses = &Error{a.code(), a.Why, answered, nil}, backoff{}
+			once.Do(func() { go c.subscribe(ctx, []any{task, map[string]any{"mine": true}}, tell) })
+		} else if as(err).Code != CannotTell || ctx.Err() != nil {
 			return nil, err
-		default:
+		} else {
 			pause = pauses.next()
 		}
 		left := wait - time.Since(begin)
 		if left <= 0 {
 			return nil, err
 		}
-		timer := time.NewTimer(within(pause, left))
 		select {
 		case <-news:
-		case <-timer.C:
+		case <-time.After(within(pause, left)):
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 
 // within is d, or left if that is less, and never less than 0.
-func within(d, left time.Duration) time.Duration {
+func within[T int | time.Duration](d, left T) T {
 	if left < d {
 		d = left
 	}
@@ -192,14 +212,4 @@ func within(d, left time.Duration) time.Duration {
 		return 0
 	}
 	return d
-}
-
-// code says why this node does not lead, as zkleader-check does.
-func (a *Answer) code() int {
-	if a.State != "disconnected" && a.Leader != "" {
-		return NotLeader
-	} else if a.State == "paused" || a.State == "drained" {
-		return Nobody
-	}
-	return CannotTell
 }

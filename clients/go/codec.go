@@ -89,7 +89,6 @@ func appendValue(b []byte, value any) ([]byte, error) {
 
 // A decoder reads messages. Integers become int64, or uint64 beyond that; floats and extensions, which
 // the protocol does not have, become nil.
-// What it builds is never much larger than what has come, whatever a length claims.
 type decoder struct {
 	r    *bufio.Reader
 	left int // bytes that the message may still have
@@ -116,50 +115,22 @@ func (d *decoder) next() (message any, err error) {
 	return d.value(0), nil
 }
 
-func (d *decoder) take(n int) {
+// take reads n bytes. What it allocates is never much more than what has come, whatever a length claims.
+func (d *decoder) take(n int) []byte {
 	if d.left -= n; d.left < 0 {
 		panic(failure{malformed("a message of more than 64 MiB")})
 	}
-}
-
-func must(_ int, err error) {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-// number is a big-endian number of size bytes.
-func (d *decoder) number(size int) (n uint64) {
-	d.take(size)
-	for ; size > 0; size-- {
-		b, err := d.r.ReadByte()
-		must(0, err)
-		n = n<<8 | uint64(b)
-	}
-	return n
-}
-
-func (d *decoder) bytes(n int) []byte {
-	d.take(n)
 	b := []byte{}
 	for len(b) < n {
-		piece := n - len(b)
-		if piece > pieceMax {
-			piece = pieceMax
+		from := len(b)
+		b = append(b, make([]byte, within(n-from, pieceMax))...)
+		if _, err := io.ReadFull(d.r, b[from:]); err == io.EOF {
+			panic(failure{io.ErrUnexpectedEOF})
+		} else if err != nil {
+			panic(failure{err})
 		}
-		b = append(b, make([]byte, piece)...)
-		must(io.ReadFull(d.r, b[len(b)-piece:]))
 	}
 	return b
-}
-
-func (d *decoder) skip(n int) any {
-	d.take(n)
-	must(d.r.Discard(n))
-	return nil
 }
 
 func (d *decoder) array(n, depth int) []any {
@@ -187,31 +158,28 @@ func (d *decoder) dict(n, depth int) map[string]any {
 }
 
 func (d *decoder) value(depth int) any {
-	head := byte(d.number(1))
+	const sizes = "\x00\x00\x00\x00\x01\x02\x04\x01\x02\x04\x04\x08\x01\x02\x04\x08\x01\x02\x04\x08" + // 0xc0 to 0xd3
+		"\x02\x03\x05\x09\x11\x01\x02\x04\x02\x04\x02\x04" // to 0xdf
+	head, size, n := d.take(1)[0], 0, uint64(0)
 	switch {
 	case head < 0x80 || head >= 0xe0:
 		return int64(int8(head))
-	case head < 0x90:
-		return d.dict(int(head&0x0f), depth)
-	case head < 0xa0:
-		return d.array(int(head&0x0f), depth)
-	case head < 0xc0:
-		return string(d.bytes(int(head & 0x1f)))
-	case head == 0xc0:
-		return nil
+	case head < 0xa0: // of a map or an array, with a length in it
+		head, n = 0xdf-(head&0x10)>>3, uint64(head&0x0f)
+	case head < 0xc0: // likewise of a string
+		head, n = 0xdb, uint64(head&0x1f)
+	default:
+		size = int(sizes[head-0xc0])
+		for _, b := range d.take(size) {
+			n = n<<8 | uint64(b)
+		}
+	}
+	switch {
 	case head == 0xc1:
 		panic(failure{malformed("a byte that MessagePack does not have")})
-	case head < 0xc4:
+	case head == 0xc2 || head == 0xc3:
 		return head == 0xc3
-	case head >= 0xd4 && head <= 0xd8:
-		return d.skip(1<<(head-0xd4) + 1)
-	}
-	const sizes = "\x01\x02\x04\x01\x02\x04\x04\x08\x01\x02\x04\x08\x01\x02\x04\x08" + // 0xc4 to 0xd3
-		"\x00\x00\x00\x00\x00\x01\x02\x04\x02\x04\x02\x04" // to 0xdf
-	size := int(sizes[head-0xc4])
-	n := d.number(size)
-	switch {
-	case head <= 0xcb && head >= 0xca:
+	case head == 0xc0 || head == 0xca || head == 0xcb || (head >= 0xd4 && head <= 0xd8):
 		return nil
 	case head == 0xcf && n > math.MaxInt64:
 		return n
@@ -222,11 +190,12 @@ func (d *decoder) value(depth int) any {
 	case n > frameMax:
 		panic(failure{malformed("a length of more than 64 MiB")})
 	case head <= 0xc6:
-		return d.bytes(int(n))
+		return d.take(int(n))
 	case head <= 0xc9:
-		return d.skip(int(n) + 1)
+		d.take(int(n) + 1)
+		return nil
 	case head <= 0xdb:
-		return string(d.bytes(int(n)))
+		return string(d.take(int(n)))
 	case head <= 0xdd:
 		return d.array(int(n), depth)
 	}
@@ -256,4 +225,14 @@ func (r record) count(key string) (uint64, bool) {
 		return n, true
 	}
 	return 0, false
+}
+
+// node is what the node of a worker is called, "" where nobody is known.
+func (r record) node() string {
+	for _, key := range []string{"node", "hostname", "id"} {
+		if name := r.text(key); name != "" {
+			return name
+		}
+	}
+	return ""
 }

@@ -45,10 +45,6 @@ func misuse(format string, args ...any) *Error {
 	return &Error{Misuse, fmt.Sprintf(format, args...), misused, nil}
 }
 
-func senseless(why string) *Error {
-	return cannotTell(nonsense, nil, "the answer of the sidecar makes no sense: %s", why)
-}
-
 // as is an error of this package's own functions as what it is.
 func as(err error) *Error {
 	e, _ := err.(*Error)

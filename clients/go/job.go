@@ -39,7 +39,7 @@ func (j *Job) HasEnded() bool {
 
 // NewJobID is an id for a job to submit.
 func (c *Client) NewJobID(ctx context.Context, queue string) (string, error) {
-	a, err := c.link.call(ctx, 0, true, "job_id", queue)
+	a, err := c.ask(ctx, 0, true, "job_id", queue)
 	if id := asRecord(a.result).text("id"); id != "" {
 		return id, nil
 	} else if err != nil && as(err).Code != Misuse {
@@ -73,7 +73,7 @@ func (c *Client) Submit(ctx context.Context, queue string, payload []byte, o Sub
 	if o.Callback != "" {
 		options["callback"] = o.Callback
 	}
-	a, err := c.link.call(ctx, 0, true, "submit", queue, options)
+	a, err := c.ask(ctx, 0, true, "submit", queue, options)
 	if other := asRecord(a.result).text("id"); other != "" {
 		id = other // of the same key
 	}
@@ -86,13 +86,13 @@ func (c *Client) Job(ctx context.Context, id string, wait time.Duration) (*Job, 
 	if wait > 0 {
 		params = append(params, map[string]any{"wait_ms": milliseconds(wait)})
 	}
-	a, err := c.link.call(ctx, wait, true, "job", params...)
+	a, err := c.ask(ctx, wait, true, "job", params...)
 	if err != nil {
 		return nil, err
 	}
 	m := asRecord(a.result)
 	if m.text("state") == "" {
-		return nil, c.link.nonsense("a job without a state")
+		return nil, a.link.nonsense("a job without a state")
 	}
 	attempt, _ := m.count("attempt")
 	j := &Job{m.text("id"), m.text("queue"), m.text("state"), int(attempt), -1, m.text("node"), m.text("started"),
@@ -104,21 +104,18 @@ func (c *Client) Job(ctx context.Context, id string, wait time.Duration) (*Job, 
 }
 
 // Wait waits until a job has ended, over restarts of the sidecar.
-func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
-	var pauses backoff
-	for {
-		j, err := c.Job(ctx, id, jobWait)
-		if err == nil && j.HasEnded() || err != nil && !isAway(err) {
-			return j, err
-		}
-		if !sleep(ctx, pauses.next()) {
-			return nil, done(ctx)
-		}
+func (c *Client) Wait(ctx context.Context, id string) (j *Job, err error) {
+	for err == nil && (j == nil || !j.HasEnded()) {
+		err = insist(ctx, Forever, func() (err error) {
+			j, err = c.Job(ctx, id, jobWait)
+			return err
+		})
 	}
+	return j, err
 }
 
 // Cancel ends a job, or has it never begin; false: it had ended already.
 func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
-	a, err := c.link.call(ctx, 0, false, "cancel", id)
+	a, err := c.ask(ctx, 0, false, "cancel", id)
 	return asRecord(a.result)["done"] == true, err
 }

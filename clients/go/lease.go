@@ -3,10 +3,62 @@ package zkleader
 import (
 	"context"
 	"sync"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
-const marginMin = 100 * time.Millisecond // between word of a loss and the end of the lease
+const (
+	clockBoottime = 7                      // CLOCK_BOOTTIME of linux/time.h
+	marginMin     = 100 * time.Millisecond // between word of a loss and the end of the lease
+	msMax         = 1 << 40                // of a lease
+)
+
+// now is the time of a clock that goes on while the machine is suspended.
+func now() time.Duration {
+	var ts syscall.Timespec
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		panic("zkleader: CLOCK_BOOTTIME: " + errno.Error())
+	}
+	return time.Duration(ts.Nano())
+}
+
+// A term is a time for which this node leads, by now().
+type term struct {
+	leads bool
+	sent  time.Duration
+	good  time.Duration
+}
+
+func (t term) left() time.Duration {
+	if left := t.sent + t.good - now(); t.leads && left > 0 {
+		return left
+	}
+	return 0
+}
+
+// tellAt is when a term counts as lost, so that the function that it is for can end in time.
+func (t term) tellAt() time.Duration {
+	margin := t.good / 5
+	if margin < marginMin {
+		margin = marginMin
+	}
+	return t.sent + t.good - margin
+}
+
+// isEnough tells whether the term is long enough to begin something.
+func (t term) isEnough() bool { return t.leads && now() < t.tellAt() }
+
+// term reads leads and lease_ms of an answer.
+func (a answer) term(leads string) (term, error) {
+	r := asRecord(a.result)
+	isLeader, ok := r[leads].(bool)
+	ms, isCount := r.count("lease_ms")
+	if !ok || !isCount || ms > msMax {
+		return term{}, a.link.nonsense("no word on the lease")
+	}
+	return term{isLeader, a.sent, time.Duration(ms) * time.Millisecond}, nil
+}
 
 // An Answer says who leads a task. It does not change, but for Leads, which ends with the lease.
 type Answer struct {
@@ -20,27 +72,16 @@ type Answer struct {
 	term term
 }
 
-// A term is a time for which this node leads: until then by now().
-type term struct {
-	leads bool
-	sent  time.Duration
-	good  time.Duration
-	why   string
-}
-
-func (t term) until() time.Duration { return t.sent + t.good }
-
-// tellAt is when a term counts as lost, so that the function that it is for can end in time.
-func (t term) tellAt() time.Duration {
-	margin := t.good / 5
-	if margin < marginMin {
-		margin = marginMin
+func newAnswer(task string, a answer) (*Answer, error) {
+	r := asRecord(a.result)
+	by := asRecord(r["led_by"])
+	token, isCount := r.count("token")
+	if r.text("state") == "" || !isCount || (by == nil && r["led_by"] != nil) {
+		return nil, a.link.nonsense("no word on who leads")
 	}
-	return t.until() - margin
+	t, err := a.term("leader")
+	return &Answer{task, r.text("state"), token, by.node(), by.text("version"), r.text("why"), t}, err
 }
-
-// isEnough tells whether the term is long enough to begin something.
-func (t term) isEnough() bool { return t.leads && now() < t.tellAt() }
 
 // Leads tells whether this node leads the task now: false as soon as the lease of the answer is over,
 // also where the program or the machine was stopped meanwhile. It asks nobody.
@@ -49,42 +90,14 @@ func (a *Answer) Leads() bool { return a.Left() > 0 }
 // Left is for how long Leads stays true.
 func (a *Answer) Left() time.Duration { return a.term.left() }
 
-func (t term) left() time.Duration {
-	if left := t.until() - now(); t.leads && left > 0 {
-		return left
+// code says why this node does not lead, as zkleader-check does.
+func (a *Answer) code() int {
+	if a.State != "disconnected" && a.Leader != "" {
+		return NotLeader
+	} else if a.State == "paused" || a.State == "drained" {
+		return Nobody
 	}
-	return 0
-}
-
-// termOf reads leads and lease_ms of an answer.
-func termOf(r record, leads string, sent time.Duration) (term, bool) {
-	isLeader, ok := r[leads].(bool)
-	ms, isCount := r.count("lease_ms")
-	const most = 1 << 40 // ms
-	if !ok || !isCount || ms > most {
-		return term{}, false
-	}
-	return term{isLeader, sent, goodFor(time.Duration(ms) * time.Millisecond), r.text("why")}, true
-}
-
-// nameOf is what the node of a worker is called, "" where nobody is known.
-func nameOf(worker record) string {
-	for _, key := range []string{"node", "hostname", "id"} {
-		if name := worker.text(key); name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-func newAnswer(task string, a answer) (*Answer, bool) {
-	m := asRecord(a.result)
-	by := asRecord(m["led_by"])
-	state, isText := m["state"].(string)
-	token, isCount := m.count("token")
-	t, ok := termOf(m, "leader", a.sent)
-	ok = ok && isText && isCount && (by != nil || m["led_by"] == nil)
-	return &Answer{task, state, token, nameOf(by), by.text("version"), t.why, t}, ok
+	return CannotTell
 }
 
 // A Lease is leadership that is renewed while a function goes on.
@@ -104,14 +117,12 @@ type Lease struct {
 // that must not happen twice.
 func (l *Lease) Check() error {
 	l.mu.Lock()
-	over := now() >= l.term.tellAt()
+	over, err := now() >= l.term.tellAt(), l.err
 	l.mu.Unlock()
 	if over { // word of that may be late: the program was stopped
-		l.end("leadership is lost: the lease is over", lost)
+		return l.end("leadership is lost: the lease is over", lost)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+	return err
 }
 
 // Left is what is left of the lease; it is renewed before it is over.
@@ -126,44 +137,40 @@ func (l *Lease) isLost() bool {
 	return err != nil && as(err).kind == lost
 }
 
-func (l *Lease) end(why string, k kind) {
+// end ends it, if it has not ended; the error with which it has.
+func (l *Lease) end(why string, k kind) error {
+	l.cancel()
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.err == nil {
 		l.err = &Error{NotLeader, l.Task + ": " + why, k, nil}
 	}
-	l.mu.Unlock()
-	l.cancel()
+	return l.err
 }
-
-func (l *Lease) leave() { l.end("leadership was left", closed) }
 
 // keep renews the lease until it is lost or left, or ctx is done.
 func (l *Lease) keep(ctx context.Context) {
 	var pauses backoff
-	next := l.term.sent + l.term.good/3
+	t := l.term // written here alone
+	next := t.sent + t.good/3
 	for {
-		tellAt := l.term.tellAt() // written here alone
-		if next > tellAt {
-			next = tellAt
+		if next > t.tellAt() {
+			next = t.tellAt()
 		}
 		if !sleep(ctx, next-now()) || l.Check() != nil {
 			return
 		}
-		asking, cancel := context.WithTimeout(ctx, tellAt-now())
-		t, err := l.ask(asking)
+		asking, cancel := context.WithTimeout(ctx, t.tellAt()-now())
+		renewed, err := l.ask(asking)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err == nil && t.leads:
-			l.mu.Lock()
-			l.term = t
-			l.mu.Unlock()
-			pauses = backoff{}
-			next = t.sent + t.good/3
 		case err == nil:
-			l.end("leadership is lost: "+t.why, lost)
-			return
+			l.mu.Lock()
+			l.term, t = renewed, renewed
+			l.mu.Unlock()
+			pauses, next = backoff{}, t.sent+t.good/3
 		case as(err).kind == answered || as(err).Code != CannotTell:
 			l.end("leadership is lost: "+err.Error(), lost)
 			return

@@ -44,115 +44,89 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // done is the error of a context.
 func done(ctx context.Context) *Error { return cannotTell(closed, ctx.Err(), "%v", ctx.Err()) }
 
-// A link is a connection to a sidecar: made when it is first needed, and anew when it is needed again
-// after it has ended.
+// A link is a connection to a sidecar, until that ends.
 type link struct {
-	path    string
+	socket  net.Conn
 	timeout time.Duration
-	notify  func(method string, params record) // called with each notification, by who reads
+	notify  func(method string, params record) // called with each notification, by who reads; or nil
 	turns   chan struct{}                      // of what is in flight
-	reading sync.WaitGroup
-	writes  sync.Mutex // held by who writes
+	ended   chan struct{}                      // closed once nothing is read any more
+	writes  sync.Mutex                         // held by who writes
 
-	mu      sync.Mutex // held briefly, but while a connection is made
-	socket  net.Conn   // nil: there is none
-	serial  int        // how many connections there have been
-	ended   chan struct{}
-	closed  *Error // once it is
-	lastID  uint32
-	pending map[uint32]chan answer
+	mu      sync.Mutex
+	err     *Error // once it has ended
+	lastID  int64
+	pending map[int64]chan answer
 }
 
 // An answer is the result of a call, when that was sent, and on which connection.
 type answer struct {
 	result any
 	sent   time.Duration
-	serial int
+	link   *link
 	err    error
 }
 
-// connect makes a connection if there is none. l.mu is held.
-func (l *link) connect(ctx context.Context) error {
-	if l.closed != nil {
-		return l.closed
-	}
-	if l.socket != nil {
-		return nil
-	}
-	socket, err := (&net.Dialer{Timeout: l.timeout}).DialContext(ctx, "unix", l.path)
+// dial makes a connection.
+func (c *Client) dial(ctx context.Context, notify func(string, record)) (*link, error) {
+	socket, err := (&net.Dialer{Timeout: c.options.Timeout}).DialContext(ctx, "unix", c.options.Socket)
 	if err != nil {
 		why := err
 		var errno syscall.Errno
 		if errors.As(err, &errno) {
 			why = errno
 		}
-		return cannotTell(away, err, "no sidecar answers on %s: %v", l.path, why)
+		return nil, cannotTell(away, err, "no sidecar answers on %s: %v", c.options.Socket, why)
 	}
-	l.serial++
-	l.socket, l.ended, l.pending = socket, make(chan struct{}), map[uint32]chan answer{}
-	l.reading.Add(1)
-	go l.read(socket)
-	return nil
+	l := &link{socket: socket, timeout: c.options.Timeout, notify: notify, turns: make(chan struct{}, inFlightMax),
+		ended: make(chan struct{}), pending: map[int64]chan answer{}}
+	go l.read()
+	return l, nil
 }
 
-// drop ends the present connection, and with it what was asked on it: if it is still this one, nil:
-// whichever it is.
-func (l *link) drop(socket net.Conn, err *Error) error {
+// end ends the connection, and with it what was asked on it.
+func (l *link) end(err *Error) *Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.socket == nil || (socket != nil && l.socket != socket) {
-		return err
+	if l.err == nil {
+		l.err = err
+		l.socket.Close()
+		for _, to := range l.pending {
+			to <- answer{err: err}
+		}
+		l.pending = nil
 	}
-	l.socket.Close()
-	l.socket = nil
-	for id, to := range l.pending {
-		delete(l.pending, id)
-		to <- answer{err: err}
-	}
-	close(l.ended)
 	return err
 }
 
 // nonsense ends the connection for what was wrong in an answer.
-func (l *link) nonsense(why string) error { return l.drop(nil, senseless(why)) }
-
-// close ends the connection for good.
-func (l *link) close() {
-	err := cannotTell(closed, nil, "the client is closed")
-	l.mu.Lock()
-	l.closed = err
-	l.mu.Unlock()
-	l.drop(nil, err)
+func (l *link) nonsense(why string) *Error {
+	return l.end(cannotTell(nonsense, nil, "the answer of the sidecar makes no sense: %s", why))
 }
 
-// isOn tells whether the connection of that number is the present one.
-func (l *link) isOn(serial int) bool {
+// hangUp ends the connection; what was asked may be asked again.
+func (l *link) hangUp(cause error) {
+	l.end(cannotTell(cut, cause, "the sidecar on %s has closed the connection", l.socket.RemoteAddr()))
+}
+
+func (l *link) isOpen() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.socket != nil && l.serial == serial
+	return l.err == nil
 }
 
-// call asks; the sidecar may take wait beside the timeout. Where it is repeatable it is sent once
-// more, if its connection ends before the answer.
-func (l *link) call(ctx context.Context, wait time.Duration, repeatable bool, method string, params ...any) (answer, error) {
+// call asks; the sidecar may take wait beside the timeout.
+func (l *link) call(ctx context.Context, wait time.Duration, method string, params ...any) (answer, error) {
 	select {
 	case l.turns <- struct{}{}:
 		defer func() { <-l.turns }()
 	case <-ctx.Done():
 		return answer{}, done(ctx)
 	}
-	a := l.ask(ctx, wait, method, params)
-	if a.err != nil && as(a.err).kind == cut && repeatable {
-		a = l.ask(ctx, wait, method, params)
-	}
-	return a, a.err
-}
-
-func (l *link) ask(ctx context.Context, wait time.Duration, method string, params []any) answer {
 	answers := make(chan answer, 1)
-	id, serial, sent, err := l.send(ctx, method, params, answers)
+	id, sent, err := l.send(method, params, answers)
 	if err != nil {
-		return answer{err: err}
+		return answer{}, err
 	}
 	var over <-chan time.Time
 	if wait < Forever {
@@ -162,51 +136,51 @@ func (l *link) ask(ctx context.Context, wait time.Duration, method string, param
 	}
 	select {
 	case a := <-answers:
-		a.sent, a.serial = sent, serial
-		return a
+		a.sent, a.link = sent, l
+		return a, a.err
 	case <-over:
-		err = cannotTell(late, nil, "the sidecar on %s did not answer in time", l.path)
+		err = cannotTell(late, nil, "the sidecar on %s did not answer in time", l.socket.RemoteAddr())
 	case <-ctx.Done():
 		err = done(ctx)
 	}
 	l.settle(id, answer{})
-	return answer{err: err}
+	return answer{}, err
 }
 
 // send sends a request, whose answer comes to answers.
-func (l *link) send(ctx context.Context, method string, params []any, answers chan answer) (id uint32, serial int, sent time.Duration, err error) {
+func (l *link) send(method string, params []any, answers chan answer) (id int64, sent time.Duration, err error) {
 	l.writes.Lock()
 	defer l.writes.Unlock()
 	l.mu.Lock()
-	err = l.connect(ctx)
 	for id == 0 || l.pending[id] != nil {
-		l.lastID++
+		l.lastID = l.lastID%math.MaxUint32 + 1
 		id = l.lastID
 	}
-	frame, failure := appendValue(make([]byte, 0, 256), []any{0, int64(id), method, params})
-	if failure != nil {
+	frame, failure := appendValue(make([]byte, 0, 256), []any{0, id, method, params})
+	switch {
+	case failure != nil:
 		err = misuse("%s: %v", method, failure)
-	} else if len(frame) > requestMax {
+	case len(frame) > requestMax:
 		err = misuse("%s: a request of more than 64 KiB", method)
-	}
-	socket, serial := l.socket, l.serial
-	if err == nil {
+	case l.err != nil:
+		err = l.err
+	default:
 		l.pending[id] = answers
 	}
 	l.mu.Unlock()
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, 0, err
 	}
 	sent = now()
-	_ = socket.SetWriteDeadline(time.Now().Add(l.timeout))
-	if _, failure = socket.Write(frame); failure != nil {
-		l.drop(socket, l.hungUp(failure)) // which answers this request as well
+	_ = l.socket.SetWriteDeadline(time.Now().Add(l.timeout))
+	if _, failure = l.socket.Write(frame); failure != nil {
+		l.hangUp(failure) // which answers this request as well
 	}
-	return id, serial, sent, nil
+	return id, sent, nil
 }
 
 // settle answers a request, if it still waits.
-func (l *link) settle(id uint32, a answer) {
+func (l *link) settle(id int64, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if to := l.pending[id]; to != nil {
@@ -215,22 +189,18 @@ func (l *link) settle(id uint32, a answer) {
 	}
 }
 
-func (l *link) hungUp(cause error) *Error {
-	return cannotTell(cut, cause, "the sidecar on %s has closed the connection", l.path)
-}
-
-func (l *link) read(socket net.Conn) {
-	defer l.reading.Done()
-	d := decoder{r: bufio.NewReaderSize(socket, 16<<10)}
+func (l *link) read() {
+	defer close(l.ended)
+	d := decoder{r: bufio.NewReaderSize(l.socket, 16<<10)}
 	for {
 		message, err := d.next()
 		if err == nil {
 			err = l.take(message)
 		}
 		if errors.Is(err, errMalformed) {
-			l.drop(socket, senseless(err.Error()))
+			l.nonsense(err.Error())
 		} else if err != nil {
-			l.drop(socket, l.hungUp(err))
+			l.hangUp(err)
 		}
 		if err != nil {
 			return
@@ -242,10 +212,7 @@ func (l *link) take(message any) error {
 	parts, _ := message.([]any)
 	if len(parts) == 3 && parts[0] == int64(2) {
 		method, _ := parts[1].(string)
-		params, ok := parts[2].([]any)
-		if method == "" || !ok {
-			return malformed("a notification of no known form")
-		}
+		params, _ := parts[2].([]any)
 		if l.notify != nil && len(params) > 0 {
 			l.notify(method, asRecord(params[0]))
 		}
@@ -254,22 +221,16 @@ func (l *link) take(message any) error {
 	if len(parts) != 4 || parts[0] != int64(1) {
 		return malformed("a message of no known form")
 	}
-	id, ok := parts[1].(int64)
-	if !ok || id < 0 || id > math.MaxUint32 {
-		return malformed("an answer to nothing")
-	}
+	id, _ := parts[1].(int64)
 	a := answer{result: parts[3]}
 	if parts[2] != nil {
 		refusal := asRecord(parts[2])
 		code, ok := refusal.count("code")
-		if !ok || code > math.MaxUint8 || refusal.text("message") == "" {
-			return malformed("an error without code and message")
-		}
-		if id == 0 { // it did not understand us, and hangs up
-			return malformed(refusal.text("message"))
+		if !ok || id == 0 { // it did not understand us, and hangs up
+			return malformed("an error, " + refusal.text("message"))
 		}
 		a.err = &Error{int(code), refusal.text("message"), answered, nil}
 	}
-	l.settle(uint32(id), a) // if it has not timed out
+	l.settle(id, a) // if it has not timed out
 	return nil
 }

@@ -27,11 +27,10 @@ type Run struct {
 	Partition  int // of a task with partitions; else -1
 	Partitions int // of how many; else 0
 
-	link   *link
-	name   string
-	id     string
-	number uint64
-	serial int // of the connection that it belongs to
+	client   *Client
+	link     *link // to which it is attached, and its number there
+	number   uint64
+	name, id string
 }
 
 // An Outcome says what became of a run.
@@ -48,42 +47,37 @@ type Outcome struct {
 // and has the outcome recorded. An error that f returns is returned. The context that f gets is done
 // when leadership is lost, at least 100 ms before the lease is over, or ctx is.
 func (c *Client) Run(ctx context.Context, task string, o RunOptions, f func(context.Context, *Run) error) (Outcome, error) {
-	bound, cancel := c.bind(ctx)
+	ctx, cancel := c.bind(ctx)
 	defer cancel()
-	link := c.newLink() // of its own: closing it takes back a claim that waits
-	defer link.close()
-	wall := time.Now()
-	_, zone := wall.Zone()
 	id := newUUID()
-	options := map[string]any{"kind": "run", "id": id, "again": false, "now_ms": wall.UnixMilli(), "zone_ms": zone * 1000}
-	setMilliseconds(options, "tick_ms", o.Tick)
-	setMilliseconds(options, "wait_ms", o.Wait)
-	claimed, err := link.claim(bound, task, options)
+	claimed, err := c.claim(ctx, task, id, o)
 	if err != nil {
 		return Outcome{}, err
 	}
+	defer claimed.link.hangUp(nil)
 	m := asRecord(claimed.result)
 	attempt, _ := m.count("attempt")
 	token, isCount := m.count("token")
 	number, isRun := m.count("run")
 	out := Outcome{Reason: m.text("outcome"), Why: m.text("why"), Tick: m.text("tick"), Attempt: int(attempt)}
 	if out.Reason == "" || (out.Reason == "yours" && !(isCount && isRun)) {
-		return Outcome{}, link.nonsense("no word on the outcome of a claim")
+		return Outcome{}, claimed.link.nonsense("no word on the outcome of a claim")
 	} else if out.Reason != "yours" {
 		return out, nil
 	}
 	out.Ran, out.Token = true, token
-	working, stop := context.WithCancel(bound)
+	working, stop := context.WithCancel(ctx)
 	r := &Run{Lease: &Lease{Task: task, Token: token, cancel: stop}, Tick: out.Tick, Attempt: out.Attempt, Partition: -1,
-		link: link, name: task, id: id, number: number, serial: claimed.serial}
+		client: c, link: claimed.link, number: number, name: task, id: id}
+	defer func() { r.link.hangUp(nil) }()
 	if k, ok := m.count("partition"); ok {
 		n, _ := m.count("partitions")
 		r.Partition, r.Partitions, r.name = int(k), int(n), task+":"+strconv.FormatUint(k, 10)
 	}
 	r.ask = r.renew
 	err = r.do(working, f)
-	interrupted := r.isLost() || (err != nil && bound.Err() != nil)
-	r.leave()
+	interrupted := r.isLost() || (err != nil && ctx.Err() != nil)
+	r.end("leadership was left", closed)
 	end := map[string]any{"exit_status": 0, "interrupted": interrupted}
 	if out.Reason = "ok"; interrupted {
 		out.Reason, end["exit_status"] = "lost", 1
@@ -100,82 +94,116 @@ func (c *Client) Run(ctx context.Context, task string, o RunOptions, f func(cont
 func (r *Run) do(ctx context.Context, f func(context.Context, *Run) error) error {
 	first, err := r.renew(ctx) // the claim's answer may have been long on its way
 	if err != nil {
-		first.why = err.Error()
+		return r.end("leadership is lost: "+err.Error(), lost)
 	}
 	if r.term = first; !first.isEnough() {
-		r.end("leadership is lost: "+first.why, lost)
-		return r.err
+		return r.end("leadership is lost: its lease is as good as over", lost)
 	}
 	// The lease goes on until f has ended, also where the caller wants it to end.
 	keeping, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go r.keep(keeping)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		r.keep(keeping)
+	}()
+	defer func() {
+		cancel()
+		<-kept
+	}()
 	if err := f(ctx, r); err != nil {
 		return err
 	}
 	return r.Check()
 }
 
-// claim has a claim answered, by a sidecar that was started anew as well, which knows it by its id.
-func (l *link) claim(ctx context.Context, task string, options map[string]any) (answer, error) {
+// insist asks until there is another answer than that the sidecar is away, for that long.
+func insist(ctx context.Context, patience time.Duration, ask func() error) error {
 	var pauses backoff
-	var patientUntil time.Duration
+	for begin := time.Now(); ; {
+		err := ask()
+		if err == nil || !isAway(err) || time.Since(begin) > patience {
+			return err
+		}
+		if !sleep(ctx, pauses.next()) {
+			return done(ctx)
+		}
+	}
+}
+
+// claim has a claim answered, by a sidecar that was started anew as well, which knows it by its id.
+func (c *Client) claim(ctx context.Context, task, id string, o RunOptions) (a answer, err error) {
+	wall := time.Now()
+	_, zone := wall.Zone()
+	options := map[string]any{"kind": "run", "id": id, "again": false, "now_ms": wall.UnixMilli(), "zone_ms": zone * 1000}
+	setMilliseconds(options, "tick_ms", o.Tick)
+	setMilliseconds(options, "wait_ms", o.Wait)
+	ask := func() error {
+		a, err = c.claimOnce(ctx, task, options)
+		return err
+	}
+	if ask(); err != nil && as(err).kind == cut {
+		options["again"] = true
+		err = insist(ctx, patience, ask)
+	}
+	return a, err
+}
+
+// claimOnce claims on a connection of its own, whose end takes back a claim that waits.
+func (c *Client) claimOnce(ctx context.Context, task string, options map[string]any) (answer, error) {
+	l, err := c.dial(ctx, nil)
+	if err != nil {
+		return answer{}, err
+	}
 	pinging, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		for sleep(pinging, pingTime) {
-			if _, err := l.call(pinging, 0, false, "check", task); err != nil && as(err).kind == late {
-				l.drop(nil, l.hungUp(err))
+			if _, err := l.call(pinging, 0, "check", task); err != nil && as(err).kind == late {
+				l.hangUp(err)
 			}
 		}
 	}()
-	for {
-		a, err := l.call(ctx, Forever, false, "claim", task, options)
-		if err == nil {
-			return a, nil
-		}
-		if as(err).kind == cut {
-			patientUntil = now() + patience
-		}
-		if !isAway(err) || now() >= patientUntil {
-			return a, err
-		}
-		options["again"] = true
-		if !sleep(ctx, pauses.next()) {
-			return a, done(ctx)
-		}
+	a, err := l.call(ctx, Forever, "claim", task, options)
+	if err != nil {
+		l.hangUp(err)
 	}
+	return a, err
 }
 
-// attach makes the run the present connection's. False: that is no use any more; recorded tells
-// whether its end is.
-func (r *Run) attach(ctx context.Context) (attached, recorded bool, err error) {
-	if r.link.isOn(r.serial) {
-		return true, false, nil
+// attach makes the run another connection's, where its own has ended.
+func (r *Run) attach(ctx context.Context) (recorded bool, err error) {
+	if r.link.isOpen() {
+		return false, nil
 	}
-	a, err := r.link.call(ctx, Forever, false, "attach", r.name, r.id)
+	l, err := r.client.dial(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	a, err := l.call(ctx, Forever, "attach", r.name, r.id)
 	m := asRecord(a.result)
 	if number, ok := m.count("run"); ok && m["attached"] == true {
-		r.number, r.serial = number, a.serial
-		return true, false, nil
+		r.link, r.number = l, number
+		return false, nil
 	}
-	return false, m["recorded"] == true, err
+	l.hangUp(err)
+	if err == nil {
+		err = &Error{NotLeader, "the sidecar that was started anew knows nothing of it", answered, nil}
+	}
+	return m["recorded"] == true, err
 }
 
 func (r *Run) renew(ctx context.Context) (term, error) {
-	attached, _, err := r.attach(ctx)
-	if err != nil || !attached {
-		return term{why: "the sidecar that was started anew knows nothing of it"}, err
+	if _, err := r.attach(ctx); err != nil {
+		return term{}, err
 	}
-	a, err := r.link.call(ctx, 0, false, "renew", r.number)
+	a, err := r.link.call(ctx, 0, "renew", r.number)
 	if err != nil {
 		return term{}, err
 	}
-	t, ok := termOf(asRecord(a.result), "leads", a.sent)
-	if !ok {
-		err = r.link.nonsense("no word on the lease of a run")
+	t, err := a.term("leads")
+	if err == nil && !t.leads {
+		err = &Error{NotLeader, "the sidecar says so", answered, nil}
 	}
-	t.why = "the sidecar says so"
 	return t, err
 }
 
@@ -183,21 +211,19 @@ func (r *Run) renew(ctx context.Context) (term, error) {
 func (r *Run) finish(end map[string]any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	var pauses backoff
-	for {
-		attached, recorded, err := r.attach(ctx)
-		if attached {
-			_, err = r.link.call(ctx, 0, false, "finish", r.number, end)
-		} else if err == nil && !recorded {
-			err = cannotTell(answered, nil, "the sidecar knows nothing of it")
-		}
+	err := insist(ctx, patience, func() error {
+		recorded, err := r.attach(ctx)
 		if err == nil {
+			_, err = r.link.call(ctx, 0, "finish", r.number, end)
+		} else if recorded {
 			return nil
 		}
-		if !isAway(err) || !sleep(ctx, pauses.next()) {
-			return cannotTell(as(err).kind, err, "the end of the run could not be recorded: %v", err)
-		}
+		return err
+	})
+	if err != nil {
+		return cannotTell(as(err).kind, err, "the end of the run could not be recorded: %v", err)
 	}
+	return nil
 }
 
 // setMilliseconds sets an option to a length; 0: not at all, negative: to 0.

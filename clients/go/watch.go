@@ -3,34 +3,40 @@ package zkleader
 import "context"
 
 // subscribe keeps a subscription over restarts of the sidecar, until ctx is done or the sidecar refuses
-// it, which is its error. It has a connection of its own: a subscription replaces the one before it
-// there, and who takes the news slowly holds up nobody else. (The sidecar then tells the last state of
-// each task alone.) news gets each notification, and "" when a connection has ended.
+// it, which is its error. news gets each notification, and "" when a connection has ended.
 func (c *Client) subscribe(ctx context.Context, params []any, news func(method string, params record)) error {
-	l := c.newLink()
-	l.notify = news
-	defer l.reading.Wait()
-	defer l.close()
 	var pauses backoff
 	for {
-		_, err := l.call(ctx, 0, false, "subscribe", params...)
+		err := c.listen(ctx, params, news)
+		news("", nil)
 		if err == nil {
 			pauses = backoff{}
-			select {
-			case <-l.ended:
-			case <-ctx.Done():
-			}
 		} else if as(err).Code != CannotTell {
-			news("", nil)
 			return err
-		} else {
-			l.drop(nil, l.hungUp(err))
 		}
-		news("", nil)
 		if !sleep(ctx, pauses.next()) {
 			return done(ctx)
 		}
 	}
+}
+
+// listen passes on the news until the connection ends. It has one of its own: a subscription replaces
+// the one before it there, and who takes the news slowly holds up nobody else. (The sidecar then tells
+// the last state of each task alone.)
+func (c *Client) listen(ctx context.Context, params []any, news func(string, record)) error {
+	l, err := c.dial(ctx, news)
+	if err != nil {
+		return err
+	}
+	if _, err = l.call(ctx, 0, "subscribe", params...); err == nil {
+		select {
+		case <-l.ended:
+		case <-ctx.Done():
+		}
+	}
+	l.hangUp(err)
+	<-l.ended
+	return err
 }
 
 // A Change says who leads a task from now on. It is news, no permission: see Client.Leads.
@@ -47,11 +53,11 @@ type Change struct {
 	Time     string // when the sidecar heard of it
 }
 
-func changeOf(m record) Change {
-	token, _ := m.count("token")
-	leader := asRecord(m["leader"])
-	return Change{m.text("task"), m.text("state"), m["self"] == true, token, nameOf(leader), leader.text("version"),
-		nameOf(asRecord(m["previous"])), m.text("reason"), m.text("since"), m.text("time")}
+func changeOf(r record) Change {
+	token, _ := r.count("token")
+	leader := asRecord(r["leader"])
+	return Change{r.text("task"), r.text("state"), r["self"] == true, token, leader.node(), leader.text("version"),
+		asRecord(r["previous"]).node(), r.text("reason"), r.text("since"), r.text("time")}
 }
 
 // isNews tells whether a change says something else than the one that was told last.
@@ -73,19 +79,18 @@ func (w *Watch) Err() error { return w.err }
 // Watch tells the changes of these tasks (none: of all) over restarts of the sidecar, until ctx is
 // done or the client is closed.
 func (c *Client) Watch(ctx context.Context, tasks ...string) *Watch {
-	changes := make(chan Change)
+	changes, told := make(chan Change), map[string]Change{}
 	w := &Watch{C: changes}
 	params := make([]any, len(tasks))
 	for i, task := range tasks {
 		params[i] = task
 	}
-	told := map[string]Change{}
 	ctx, cancel := c.bind(ctx)
 	go func() {
 		defer close(changes)
 		defer cancel()
-		w.err = c.subscribe(ctx, params, func(method string, m record) {
-			change := changeOf(m)
+		w.err = c.subscribe(ctx, params, func(method string, r record) {
+			change := changeOf(r)
 			if method != "leadership" || !change.isNews(told[change.Task]) {
 				return
 			}
