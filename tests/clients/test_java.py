@@ -24,7 +24,7 @@ HERE = ROOT / "tests/clients/java"
 DRIVER = ROOT / "tests/clients/drivers/java/run"
 JVM = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 FUZZ_SECONDS = float(os.environ.get("ZKLEADER_JAVA_FUZZ_SECONDS", "3"))
-DEPTH_MAX, LINES_MAX = 16, 1200
+DEPTH_MAX = 16
 
 pytestmark = pytest.mark.skipif(not shutil.which("javac"), reason="there is no JDK")
 
@@ -65,12 +65,6 @@ def version():
 
 def test_its_documentation_is_whole(folder):
     run("javadoc", "-quiet", "-encoding", "UTF-8", "-Xdoclint:all", "-Werror", "-d", folder / "doc", *JAVA.rglob("src/**/*.java"))
-
-
-def test_it_is_small():
-    """Lines that are neither empty nor a comment."""
-    lines = [line.strip() for p in JAVA.rglob("src/**/*.java") for line in p.read_text(encoding="utf-8").splitlines()]
-    assert sum(bool(line) and not line.startswith(("*", "/*", "//")) for line in lines) < LINES_MAX
 
 
 def test_a_lease_ends_by_either_clock(folder):
