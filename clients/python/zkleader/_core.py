@@ -9,7 +9,7 @@ import os
 import time
 import uuid
 import weakref
-from typing import Any, Awaitable, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Awaitable, Callable, Deque, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from ._base import (BACKOFF_MIN, NEVER, Closed, Error, Gone, Length, Lost, NoAnswer, Nonsense, Notification, Path, Session,
                     Unsent, backoff, is_final, lease_seconds, may, ms, now, tick_ms, want)
@@ -36,6 +36,16 @@ class Link:
         """The result of a request. Without a timeout: as long as the sidecar lives, which is asked in between."""
         raise NotImplementedError
 
+    async def ask(self, method: str, params: Sequence[Any], timeout: Optional[float], parse: Callable[[Any, float], T]) -> T:
+        """What parse(result, sent) makes of the answer. Where that makes no sense, the connection is not used any more."""
+        sent = now()  # so neither a slow answer nor a process that is stopped makes a lease look longer
+        result = await self.call(method, params, timeout)
+        try:
+            return parse(result, sent)
+        except Nonsense as e:
+            self.end(e)
+            raise
+
     async def listen(self, deadline: float) -> bool:
         """Until something was notified, or the connection has ended. False: neither until then."""
         raise NotImplementedError
@@ -51,20 +61,6 @@ class Link:
             self.end(Gone(e.message))
         except Error:
             pass
-
-
-class Reply(NamedTuple):
-    result: Any
-    sent: float  # by now(), before it was sent
-    link: Link
-
-    def read(self, parse: Callable[["Reply"], T]) -> T:
-        """What parse() makes of it. The connection of an answer that makes no sense is not used any more."""
-        try:
-            return parse(self)
-        except Nonsense as e:
-            self.link.end(e)
-            raise
 
 
 class Keeper:
@@ -172,13 +168,9 @@ class Lease:
         if self.lost:
             raise Lost(f"{self.task} is not led here any more: {self._why}")
 
-    def _margin(self) -> float:
-        """How much of it is left when it is given up."""
-        return max(self._length / 5, LEASE_GUARD)
-
     def _spare(self) -> float:
         """Seconds until it has to be given up."""
-        return self.until - self._margin() - now()
+        return self.until - max(self._length / 5, LEASE_GUARD) - now()
 
     def _due(self) -> float:
         """Seconds until it is to be renewed: a third of it is over then."""
@@ -194,7 +186,7 @@ class Lease:
             self._told(self)
 
     async def _renew(self, client: "Client", timeout: float) -> None:
-        found = (await client.ask("check", [self.task, 0], timeout)).read(lambda r: answer(self.task, r.result, r.sent))
+        found = await client.ask("check", [self.task, 0], timeout, lambda said, sent: answer(self.task, said, sent))
         if found and found.token == self.token:
             self._extend(found.until, found.lease)
         else:
@@ -216,29 +208,28 @@ class Run(Lease):
         super().__init__(task, 0, 0.0, 0.0)
         self._link, self._id = link, id_
 
-    async def _ask(self, method: str, params: Sequence[Any], timeout: Optional[float]) -> Reply:
-        sent = now()
-        return Reply(await self._link.call(method, params, timeout), sent, self._link)
-
     async def _renew(self, client: "Client", timeout: float) -> None:
         try:
-            reply = await self._ask("renew", [self._number], timeout)
+            leads = await self._link.ask("renew", [self._number], timeout, self._renewed)
         except Gone:
             if not await self._attach(client, timeout):
                 return
-            reply = await self._ask("renew", [self._number], timeout)
-        leads, lease = reply.read(lambda r: (want(r.result, "leads", bool), lease_seconds(want(r.result, "lease_ms", int))))
-        if leads:
-            self._extend(reply.sent + lease, lease)
-        else:
+            leads = await self._link.ask("renew", [self._number], timeout, self._renewed)
+        if not leads:
             self._lose("another node may lead")
+
+    def _renewed(self, said: Any, sent: float) -> bool:
+        leads, lease = want(said, "leads", bool), lease_seconds(want(said, "lease_ms", int))
+        if leads:
+            self._extend(sent + lease, lease)
+        return leads
 
     async def _attach(self, client: "Client", timeout: float) -> bool:
         """Goes on over a new connection, after the sidecar was started anew. False: the run is over."""
         self._link = await client.new_link()
         try:
-            reply = await self._ask("attach", [self.task, self._id], timeout)
-            attached, number = reply.read(lambda r: (want(r.result, "attached", bool), may(r.result, "run", int)))
+            attached, number = await self._link.ask("attach", [self.task, self._id], timeout, lambda said, _: (
+                want(said, "attached", bool), may(said, "run", int)))
         except Error:
             self._link.end(Gone())
             raise
@@ -247,14 +238,13 @@ class Run(Lease):
             self._lose("the sidecar was started anew, and does not lead as before")
         return attached
 
-    def _claimed(self, reply: Reply) -> Optional[Ran]:
+    def _claimed(self, said: Any, sent: float) -> Optional[Ran]:
         """Takes the answer to the claim. What came of it, where the tick is not ours."""
-        said = reply.result
         outcome, self.tick = want(said, "outcome", str), may(said, "tick", str)
         if outcome != "yours":
             return Ran(False, outcome, may(said, "why", str) or "", self.tick)
         lease = lease_seconds(want(said, "lease_ms", int))
-        self._extend(reply.sent + lease, lease)
+        self._extend(sent + lease, lease)
         self.token, self.attempt, self._number = want(said, "token", int), want(said, "attempt", int), want(said, "run", int)
         self.partition = may(said, "partition", int)
         if self.partition is not None:
@@ -320,13 +310,13 @@ class Client:
         """Calls fn, and returns what it does."""
         raise NotImplementedError
 
-    async def ask(self, method: str, params: Sequence[Any], timeout: float, again: bool = True) -> Reply:
+    async def ask(self, method: str, params: Sequence[Any], timeout: float, parse: Callable[[Any, float], T],
+                  again: bool = True) -> T:
         """`again`: where the connection ends before the answer, it is sent once more on a new one."""
         for last in (False, True):
             link = await self.connected()
-            sent = now()  # so neither a slow answer nor a process that is stopped makes a lease look longer
             try:
-                return Reply(await link.call(method, params, timeout), sent, link)
+                return await link.ask(method, params, timeout, parse)
             except Gone as e:
                 if last or not again and not isinstance(e, Unsent):
                     raise
@@ -335,8 +325,12 @@ class Client:
     # Asking, leading
 
     async def leads(self, task: str, wait: float = 1.0) -> Answer:
-        """Whether this node leads the task."""
-        return (await self.ask("check", [task, ms(wait)], wait + self.timeout)).read(lambda r: answer(task, r.result, r.sent))
+        """Whether this node leads the task, or, as "TASK:K", that partition of it.
+
+        While nobody leads (a handover), the sidecar waits up to `wait` seconds for the election to settle. The
+        Answer is true only until its lease is over, counted from before it was asked.
+        """
+        return await self.ask("check", [task, ms(wait)], wait + self.timeout, lambda said, sent: answer(task, said, sent))
 
     async def enter(self, task: str, wait: Optional[float]) -> Lease:
         """Waits until this node leads."""
@@ -382,7 +376,14 @@ class Client:
     # Runs
 
     async def run(self, task: str, fn: Callable[..., Any], tick: Length = None, wait: Optional[float] = None) -> Ran:
-        """Claims the present tick of the task, and calls fn here if it is ours."""
+        """Claims the present tick of the task, and calls `fn` here if it is ours: `fn(run)`, or `fn()`.
+
+        `tick`: its length ("60s", "5m", "none"); by default the task's. While the claim is undecided it waits
+        for up to `wait` seconds (by default the task's). `fn` looks with `run.check()`, which raises Lost once the
+        leadership is lost, whether it may go on; with asyncio it is a coroutine function, which is cancelled then.
+        What it raises is recorded as a failure, and raised here. Lost is raised, too, where `fn` came to its end
+        only after the lease.
+        """
         run = await self._claim(task, tick, wait)
         if isinstance(run, Ran):
             return run
@@ -417,7 +418,7 @@ class Client:
             run = Run(task, await self.new_link(), id_)
             got = False
             try:
-                other = (await run._ask("claim", [task, {**options, "again": again}], None)).read(run._claimed)
+                other = await run._link.ask("claim", [task, {**options, "again": again}], None, run._claimed)
                 if other is not None:
                     return other
                 if run._due() <= 0:  # it has waited, and its lease counts from before that
@@ -438,7 +439,7 @@ class Client:
         deadline, pauses = now() + self.timeout, backoff()
         while True:
             try:
-                return bool((await run._ask("finish", [run._number, end], self.timeout)).result)
+                return bool(await run._link.call("finish", [run._number, end], self.timeout))
             except Gone:
                 if interrupted or now() >= deadline:
                     return False
@@ -456,12 +457,17 @@ class Client:
 
     async def job_id(self, queue: str) -> str:
         """An id for a job to submit, to be kept before it is."""
-        return (await self.ask("job_id", [queue], self.timeout)).read(lambda r: want(r.result, "id", str))
+        return await self.ask("job_id", [queue], self.timeout, lambda said, _: want(said, "id", str))
 
     async def submit(self, queue: str, payload: Union[bytes, str] = b"", *, id: Optional[str] = None,
                      delay: Optional[float] = None, at: Union[None, str, datetime.datetime] = None,
                      key: Optional[str] = None, while_open: bool = False, callback: Optional[str] = None) -> str:
-        """Submits a job, and returns its id once it is committed."""
+        """Submits a job, and returns its id once it is committed.
+
+        The same with the same `id` is safe to repeat for ten minutes; without one it is drawn here, and an Error
+        has it as `job`. `delay`: seconds; `at`: a datetime, or RFC 3339; `key`: one job of it at a time, and the
+        id is that one's if it is there; `while_open`: only until that has ended; `callback`: a URL.
+        """
         id = id or await self.job_id(queue)
         if isinstance(at, datetime.datetime):
             at = at.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -469,7 +475,7 @@ class Client:
                    "in_ms": ms(delay) if delay else None, "while": "open" if while_open else None, "callback": callback}
         params = [queue, {k: v for k, v in options.items() if v is not None}]
         try:
-            return (await self.ask("submit", params, self.timeout)).read(lambda r: want(r.result, "id", str))
+            return await self.ask("submit", params, self.timeout, lambda said, _: want(said, "id", str))
         except Error as e:
             e.job = id
             raise
@@ -477,7 +483,7 @@ class Client:
     async def job(self, id: str, wait: float = 0.0) -> Job:
         """The job as it is; with `wait` once it has ended, or that many seconds are over."""
         params: List[Any] = [id, {"wait_ms": ms(wait)}] if wait > 0 else [id]
-        return (await self.ask("job", params, wait + self.timeout)).read(lambda r: job(r.result))
+        return await self.ask("job", params, wait + self.timeout, lambda said, _: job(said))
 
     async def wait(self, id: str) -> Job:
         """The job, once it has ended, however long that takes."""
@@ -494,4 +500,4 @@ class Client:
 
     async def cancel(self, id: str) -> bool:
         """Cancels a job; False if it had ended already."""
-        return (await self.ask("cancel", [id], self.timeout, again=False)).read(lambda r: want(r.result, "done", bool))
+        return await self.ask("cancel", [id], self.timeout, lambda said, _: want(said, "done", bool), again=False)

@@ -3,18 +3,21 @@
 There is one connection, and no thread that reads it: of the threads that wait for an answer one reads for all of
 them, and passes that on to another as its own answer comes. So a client that nobody asks costs nothing.
 """
-import datetime
+import functools
 import os
 import select
 import socket
 import threading
-from typing import Any, Callable, Coroutine, Dict, Iterator, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, Iterator, Optional, Sequence, TypeVar
 
 from . import _core
-from ._base import NEVER, RECEIVE, Error, Gone, Length, NoAnswer, Notification, Path, Unsent, now
+from ._base import NEVER, RECEIVE, Error, Gone, NoAnswer, Notification, Path, Unsent, now
 from ._core import Lease, Run
-from ._told import Answer, Change, Job, Ran
+from ._told import Change
 
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec
+    P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -26,6 +29,14 @@ def _do(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = e.value
         return result
     raise AssertionError("the core has suspended")
+
+
+def _blocking(fn: "Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]") -> "Callable[Concatenate[Any, P], T]":
+    """The same of what is behind an object, as a method that blocks."""
+    @functools.wraps(fn)
+    def method(__self: Any, *args: "P.args", **kwargs: "P.kwargs") -> T:
+        return _do(fn(__self._core, *args, **kwargs))
+    return method
 
 
 class _Waiter:
@@ -258,6 +269,59 @@ class _Core(_core.Client):
         self.over.set()
 
 
+class Client:
+    """A connection to the sidecar of this machine, for any number of threads; made by `zkleader.connect()`.
+
+    It connects when it is first needed, and again after the connection was lost. After a fork the child has a
+    connection of its own.
+    """
+
+    def __init__(self, path: Path = None, timeout: float = 5.0) -> None:
+        self._core = _Core(path, timeout)
+
+    @property
+    def path(self) -> str:
+        """The path of the socket."""
+        return self._core.path
+
+    def watch(self, *tasks: str) -> "Watch":
+        """The state of each of the tasks (of all, where none is named), and each change, as an iterator."""
+        return Watch(self._core, tasks)
+
+    def leading(self, task: str, wait: Optional[float] = None,
+                on_lost: Optional[Callable[[Lease], object]] = None) -> "Leading":
+        """A scope that is entered once this node leads, and that renews the lease meanwhile.
+
+            with client.leading("report") as lease:
+                for step in steps:
+                    lease.check()
+                    step.write(token=lease.token)
+
+        `wait` seconds at most, then it raises Error; None: for as long as it takes. As the leadership is lost,
+        before the lease is over, `on_lost` is called with the lease, in another thread, and from then on
+        `check()` raises Lost. The scope is left by the caller alone.
+        """
+        return Leading(self._core, task, wait, on_lost)
+
+    leads = _blocking(_core.Client.leads)
+    run = _blocking(_core.Client.run)
+    job_id = _blocking(_core.Client.job_id)
+    submit = _blocking(_core.Client.submit)
+    job = _blocking(_core.Client.job)
+    wait = _blocking(_core.Client.wait)
+    cancel = _blocking(_core.Client.cancel)
+
+    def close(self) -> None:
+        """Ends the connection, the watches, and whatever waits for an answer."""
+        self._core.end()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 class Watch:
     """Changes as they come: `for change in watch`. First the present state; over reconnects.
 
@@ -266,15 +330,13 @@ class Watch:
     """
 
     def __init__(self, core: _Core, tasks: Sequence[str]) -> None:
-        self._watching = _core.Watching(core, tasks)
+        self._core = _core.Watching(core, tasks)
 
-    def get(self, timeout: Optional[float] = None) -> Optional[Change]:
-        """The next change; None if none comes within `timeout` seconds, or the watch is closed."""
-        return _do(self._watching.get(timeout))
+    get = _blocking(_core.Watching.get)
 
     def close(self) -> None:
         """Ends it."""
-        self._watching.close()
+        self._core.close()
 
     def __iter__(self) -> Iterator[Change]:
         with self:
@@ -304,93 +366,3 @@ class Leading:
 
     def __exit__(self, *_: object) -> None:
         self._keeper.over.set()
-
-
-class Client:
-    """A connection to the sidecar of this machine, for any number of threads; made by `zkleader.connect()`.
-
-    It connects when it is first needed, and again after the connection was lost. After a fork the child has a
-    connection of its own.
-    """
-
-    def __init__(self, path: Path = None, timeout: float = 5.0) -> None:
-        self._core = _Core(path, timeout)
-
-    @property
-    def path(self) -> str:
-        """The path of the socket."""
-        return self._core.path
-
-    def leads(self, task: str, wait: float = 1.0) -> Answer:
-        """Whether this node leads the task, or, as "TASK:K", that partition of it.
-
-        While nobody leads (a handover), the sidecar waits up to `wait` seconds for the election to settle. The
-        Answer is true only until its lease is over, counted from before it was asked.
-        """
-        return _do(self._core.leads(task, wait))
-
-    def watch(self, *tasks: str) -> Watch:
-        """The state of each of the tasks (of all, where none is named), and each change, as an iterator."""
-        return Watch(self._core, tasks)
-
-    def leading(self, task: str, wait: Optional[float] = None, on_lost: Optional[Callable[[Lease], object]] = None) -> Leading:
-        """A scope that is entered once this node leads, and that renews the lease meanwhile.
-
-            with client.leading("report") as lease:
-                for step in steps:
-                    lease.check()
-                    step.write(token=lease.token)
-
-        `wait` seconds at most, then it raises Error; None: for as long as it takes. As the leadership is lost,
-        before the lease is over, `on_lost` is called with the lease, in another thread, and from then on
-        `check()` raises Lost. The scope is left by the caller alone.
-        """
-        return Leading(self._core, task, wait, on_lost)
-
-    def run(self, task: str, fn: Callable[..., Any], tick: Length = None, wait: Optional[float] = None) -> Ran:
-        """Claims the present tick of the task, and calls `fn` here if it is ours: `fn(run)`, or `fn()`.
-
-        `tick`: its length ("60s", "5m", "none"); by default the task's. While the claim is undecided it waits
-        for up to `wait` seconds (by default the task's). `fn` looks with `run.check()`, which raises Lost once the
-        leadership is lost, whether it may go on. What it raises is recorded as a failure, and raised here. Lost
-        is raised, too, where `fn` came to its end only after the lease.
-        """
-        return _do(self._core.run(task, fn, tick, wait))
-
-    def job_id(self, queue: str) -> str:
-        """An id for a job to submit, to be kept before it is."""
-        return _do(self._core.job_id(queue))
-
-    def submit(self, queue: str, payload: Union[bytes, str] = b"", *, id: Optional[str] = None, delay: Optional[float] = None,
-               at: Union[None, str, datetime.datetime] = None, key: Optional[str] = None, while_open: bool = False,
-               callback: Optional[str] = None) -> str:
-        """Submits a job, and returns its id once it is committed.
-
-        The same with the same `id` is safe to repeat for ten minutes; without one it is drawn here, and an Error
-        has it as `job`. `delay`: seconds; `at`: a datetime, or RFC 3339; `key`: one job of it at a time, and the
-        id is that one's if it is there; `while_open`: only until that has ended; `callback`: a URL.
-        """
-        return _do(self._core.submit(queue, payload, id=id, delay=delay, at=at, key=key, while_open=while_open,
-                                     callback=callback))
-
-    def job(self, id: str, wait: float = 0.0) -> Job:
-        """The job as it is; with `wait` once it has ended, or that many seconds are over."""
-        return _do(self._core.job(id, wait))
-
-    def wait(self, id: str) -> Job:
-        """The job, once it has ended, however long that takes."""
-        return _do(self._core.wait(id))
-
-    def cancel(self, id: str) -> bool:
-        """Cancels a job; False if it had ended already."""
-        return _do(self._core.cancel(id))
-
-    def close(self) -> None:
-        """Ends the connection, the watches, and whatever waits for an answer."""
-        self._core.end()
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -161,11 +161,7 @@ class Leading:
 
 
 class Client(_core.Client):
-    """A connection to the sidecar of this machine, for any number of tasks; made by `zkleader.aio.connect()`.
-
-    `leads`, `run`, `job_id`, `submit`, `job`, `wait` and `cancel` are those of `zkleader.Client`. What `run` calls is
-    a coroutine function, which is cancelled as the leadership is lost.
-    """
+    """A connection to the sidecar of this machine, for any number of tasks; made by `zkleader.aio.connect()`."""
 
     _loop: Any = None
     _link: Optional[_core.Link] = None
