@@ -179,9 +179,17 @@ import (
 
 var parts, payload = []string{"a", "b"}, []byte("x")
 
-func send(part string, token uint64)                           { fmt.Println("send", part, token) }
-func follow(ctx context.Context, token uint64) error           { fmt.Println("follow", token); return ctx.Err() }
-func report(ctx context.Context, tick string, token uint64) error { fmt.Println("report", tick, token); return ctx.Err() }
+func send(part string, token uint64) { fmt.Println("send", part, token) }
+
+func follow(ctx context.Context, token uint64) error {
+	fmt.Println("follow", token)
+	return ctx.Err()
+}
+
+func report(ctx context.Context, tick string, token uint64) error {
+	fmt.Println("report", tick, token)
+	return ctx.Err()
+}
 
 type telling struct {
 	left   int
@@ -208,11 +216,28 @@ func main() {
 }
 
 var sections = map[string]func(context.Context, *zkleader.Client) error{
-	"Ask":    func(ctx context.Context, client *zkleader.Client) error { %(Ask)s; return nil },
-	"Watch":  func(ctx context.Context, client *zkleader.Client) error { %(Watch)s; return nil },
-	"Lead":   func(ctx context.Context, client *zkleader.Client) error { %(Lead)s; return err },
-	"Run":    func(ctx context.Context, client *zkleader.Client) error { %(Run)s; fmt.Println("ran", ran.Reason); return err },
-	"Submit": func(ctx context.Context, client *zkleader.Client) error { %(Submit)s; fmt.Println(ended.State); return err },
+	"Ask": func(ctx context.Context, client *zkleader.Client) error {
+%(Ask)s
+		return nil
+	},
+	"Watch": func(ctx context.Context, client *zkleader.Client) error {
+%(Watch)s
+		return nil
+	},
+	"Lead": func(ctx context.Context, client *zkleader.Client) error {
+%(Lead)s
+		return err
+	},
+	"Run": func(ctx context.Context, client *zkleader.Client) error {
+%(Run)s
+		fmt.Println("ran", ran.Reason)
+		return err
+	},
+	"Submit": func(ctx context.Context, client *zkleader.Client) error {
+%(Submit)s
+		fmt.Println(ended.State)
+		return err
+	},
 }
 """
 NODE_SHOWN = """%(Connect)s
@@ -272,9 +297,8 @@ def page(request, node_folder):
     if request.param == "node":
         (node_folder / "shown.mjs").write_text(NODE_SHOWN % dict(driving.shown("js")), encoding="utf-8")
         return ["node", node_folder / "shown.mjs"]
-    sections = {heading: code.rstrip() for heading, code in driving.shown("go")}
     (node_folder / "go.mod").write_text(f"module shown\ngo 1.19\nrequire zkleader v0.0.0\nreplace zkleader => {GO}\n")
-    (node_folder / "main.go").write_text(GO_SHOWN % sections, encoding="utf-8")
+    (node_folder / "main.go").write_text(GO_SHOWN % dict(driving.shown("go")), encoding="utf-8")
     passes("go", "vet", ".", cwd=node_folder)
     passes("go", "build", "-o", "shown", ".", cwd=node_folder)
     return [node_folder / "shown"]
