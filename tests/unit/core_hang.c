@@ -83,6 +83,14 @@ Test(hang, a_stopped_process_or_suspended_machine_does_not_hang)
 	}
 }
 
+Test(hang, a_clock_of_the_processor_that_jumps_is_none)
+{
+	struct site s = a_site();
+
+	cr_assert_not(step(&s, 200, 0, false));
+	cr_assert_not(step(&s, 200, 86400000, false));
+}
+
 Test(hang, a_busy_machine_is_no_hang)
 {
 	struct site s = a_site();

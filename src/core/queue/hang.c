@@ -16,10 +16,12 @@ static int64_t counts(const struct hang_look *last, const struct hang_look *look
 		      int64_t timeout_ms)
 {
 	int64_t gap = look->now_ms - last->now_ms;
+	int64_t used = (look->cpu_ns - last->cpu_ns) / NS_PER_MS;
 
 	if (gap > 2 * hang_step_ms(timeout_ms))
 		return 0; /* this thread did not run either */
-	return look->asleep ? gap : (look->cpu_ns - last->cpu_ns) / NS_PER_MS;
+	/* A processor's time that is more has jumped, as where a library fakes clocks. */
+	return look->asleep || used > gap ? gap : used;
 }
 
 bool hang_look(struct hang *h, const struct hang_look *look, int64_t timeout_ms)
