@@ -58,8 +58,8 @@ def tree(folder, monkeypatch):
     there, made = folder / "tree", build()
     for name in ("src", "include", "debian"):
         shutil.copytree(ROOT / name, there / name)
-    (there / "tests").mkdir()
-    for file in (ROOT / "Makefile", *(ROOT / "tests").glob("*.mk")):
+    for file in (ROOT / "Makefile", *(ROOT / "tests").rglob("*.mk"), *(ROOT / "clients").rglob("*.mk")):
+        (there / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, there / file.relative_to(ROOT))
     shutil.copytree(made, there / "build" / made.name, ignore=shutil.ignore_patterns("unit", "plain", "tests"))
     monkeypatch.setenv("ZKLEADER_BUILD", str(there / "build" / made.name))
