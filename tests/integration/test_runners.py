@@ -141,12 +141,15 @@ def test_a_runner_that_ends_leaves_room_in_the_record_of_4400_long_names(fleet, 
     only = fleet.sidecar("only", start=False)
     only.write_file(text, "many.conf")
     only.start()
-    wait_until(lambda: len(unhealthy(only)) == len(names), 60, "nobody starts them yet")
+
+    def away():
+        return {len(unhealthy(only)), len(zk.workers()[only.id].get("unhealthy", []))}
+    wait_until(lambda: away() == {len(names)}, 60, "nobody starts them yet")
     there = runner(only)
-    wait_until(lambda: not unhealthy(only), 60, "the runner is there")
+    wait_until(lambda: away() == {0}, 60, "the runner is there")
     there.close()
-    wait_until(lambda: len(zk.workers()[only.id].get("unhealthy", [])) == len(names), 60, "it has gone")
-    assert len(unhealthy(only)) == len(names) and only.is_running()
+    wait_until(lambda: away() == {len(names)}, 60, "it has gone")
+    assert only.is_running()
 
 
 @pytest.mark.slow
