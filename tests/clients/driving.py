@@ -1,5 +1,6 @@
 """Programs that use a client, as README.md has it, and a sidecar that does what a test says."""
 import collections
+import fcntl
 import functools
 import itertools
 import json
@@ -33,8 +34,10 @@ def languages():
 @functools.lru_cache(maxsize=None)
 def _why_missing(language):
     """None: its toolchain is there, and it is built."""
-    built = subprocess.run([HERE / language / "run", "--check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           text=True, timeout=BUILD_SECONDS, check=False)
+    with open(HERE / language / "run", encoding="utf-8") as lock:  # tests that run side by side build into one folder
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        built = subprocess.run([lock.name, "--check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               timeout=BUILD_SECONDS, check=False)
     assert built.returncode in (0, NO_TOOLCHAIN), built.stdout
     return built.stdout.strip() or "no toolchain" if built.returncode else None
 

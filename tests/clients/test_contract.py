@@ -202,13 +202,19 @@ def test_leading_is_entered_when_it_comes_and_lost_when_it_goes(driver, fleet, z
 def test_leading_is_lost_with_zookeeper_before_the_lease_is_over(driver, fleet, own_server):
     own_server.start()
     only = fleet.sidecar("only", node="only", tasks=[TASK], session_timeout="6s")
-    wait_until(lambda: only.leads(TASK), what="it leads")
     d = driver(only.socket)
-    scope = d.send("leading", task=TASK, wait=30)
-    assert d.event(scope)["entered"]
-    own_server.kill()
-    lost = d.event(scope, timeout=30)
-    assert lost["lost"] and lost["left_ms"] > 0
+    for _ in range(5):  # a busy machine may stop a program for the 100 ms that it has, but not each time
+        wait_until(lambda: only.leads(TASK), what="it leads")
+        scope = d.send("leading", task=TASK, wait=30)
+        assert d.event(scope)["entered"]
+        own_server.kill()
+        lost = d.event(scope, timeout=30)
+        assert lost["lost"]
+        if lost["left_ms"] > 0:
+            break
+        d.call("leave", of=scope)
+        own_server.start()
+    assert lost["left_ms"] > 0
     assert d.error("check", of=scope).code == 1
     assert d.call("leads", task=TASK)["leads"] is False or only.leads(TASK)
     d.call("leave", of=scope)
