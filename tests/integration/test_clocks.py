@@ -134,7 +134,7 @@ def test_a_host_whose_clock_is_set_while_it_leads_claims_nothing_from_then_on(fl
     # And when it is right again, it leads again.
     file.write_text("+0\n", encoding="ascii")
     wait_until(lambda: zk.leaders().get(TASK) == leader.id, 90, "it is led by the best again")
-    assert leader.status()["healthy"]
+    wait_until(lambda: leader.status()["healthy"], what="it says so itself")
 
 
 # --- the server
