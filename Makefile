@@ -33,8 +33,8 @@ PACKAGES_DEEP := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven
 	prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
 	$(if $(shell command -v npm),,npm)
 PACKAGES_TLS := openssl libsasl2-modules libsasl2-modules-gssapi-mit krb5-kdc krb5-admin-server
-PACKAGES_CLIENTS := default-jdk-headless golang-go nodejs python3 python3-setuptools python3-wheel mypy \
-	pyflakes3 pycodestyle ruff?
+PACKAGES_CLIENTS := default-jdk-headless golang-go golang-honnef-go-tools-dev nodejs node-typescript python3 \
+	python3-setuptools python3-wheel mypy pyflakes3 pycodestyle
 PACKAGES_ZOOKEEPER := libssl-dev libsasl2-dev libzookeeper-java default-jre-headless patch dpkg-dev
 PACKAGES_DEB := build-essential debhelper dh-python fakeroot git python3 xz-utils
 PACKAGES_PACKAGES := lintian debootstrap systemd-container ansible-core python3-yaml python3-kubernetes

@@ -29,7 +29,8 @@ deps-check:
 deps-deep:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP) $(PACKAGES_CLIENTS) \
 		$(PACKAGES_ZOOKEEPER) $(PACKAGES_TLS) $(PACKAGES_DEB) $(PACKAGES_PACKAGES))
-	@[ -d tests/browser/node_modules/axe-core ] || npm ci --silent --no-audit --no-fund --prefix tests/browser
+	@for tests in tests/browser tests/clients; do [ -d $$tests/node_modules ] || \
+		npm ci --silent --no-audit --no-fund --prefix $$tests || exit 1; done
 
 .PHONY: demo demo-web
 demo: deps-demo

@@ -41,6 +41,17 @@ def test_the_own_tests_of_go():
     passes("go", "test", *race, ".", cwd=GO)
 
 
+@pytest.mark.seconds(BUILD_SECONDS)
+def test_staticcheck_finds_nothing(folder):
+    """Built of Debian's source, as there is no package of the program."""
+    need("go")
+    if not pathlib.Path("/usr/share/gocode/src/honnef.co/go/tools/cmd/staticcheck").is_dir():
+        pytest.skip("there is no staticcheck: apt install golang-honnef-go-tools-dev")
+    passes("go", "build", "-o", folder / "staticcheck", "honnef.co/go/tools/cmd/staticcheck", cwd=folder, GO111MODULE="off",
+           GOPATH="/usr/share/gocode", GOFLAGS="")
+    passes(folder / "staticcheck", "./...", cwd=GO)
+
+
 def test_go_needs_the_standard_library_alone():
     need("go")
     assert passes("go", "list", "-m", "all", cwd=GO).split() == ["zkleader"]

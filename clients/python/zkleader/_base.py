@@ -4,7 +4,8 @@ import os
 import random
 import sys
 import time
-from typing import Any, Dict, Generator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, Optional, TypeVar, Union
 
 from . import _msgpack
 
@@ -121,7 +122,7 @@ class Response(NamedTuple):
 
 class Notification(NamedTuple):
     method: str
-    param: Dict[str, Any]
+    param: dict[str, Any]
 
 
 class Session:
@@ -132,14 +133,14 @@ class Session:
         self._buffer = b""
         self._look_at = 0  # how many bytes there should be before it is looked again whether a message is whole
 
-    def request(self, method: str, params: Sequence[Any]) -> Tuple[int, bytes]:
+    def request(self, method: str, params: Sequence[Any]) -> tuple[int, bytes]:
         self._msgid = msgid = self._msgid % 0xFFFFFFFF + 1
         return msgid, _msgpack.pack([0, msgid, method, params])
 
-    def feed(self, data: bytes) -> List[Union[Response, Notification]]:
+    def feed(self, data: bytes) -> list[Union[Response, Notification]]:
         """The messages that are whole by now. Nonsense where the sidecar makes none."""
         buffer = self._buffer + data if self._buffer else data
-        found: List[Union[Response, Notification]] = []
+        found: list[Union[Response, Notification]] = []
         at = 0
         if len(buffer) >= self._look_at or len(data) < RECEIVE:
             try:

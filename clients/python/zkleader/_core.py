@@ -3,13 +3,15 @@
 It is written once, with `async`. `zkleader.aio` derives from it; for threads `zkleader._sync` gives it a connection
 whose functions block and never suspend, so that a coroutine runs through to its result as a function does.
 """
+import collections
 import datetime
 import inspect
 import os
 import time
 import uuid
 import weakref
-from typing import Any, Awaitable, Callable, Deque, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Optional, TypeVar, Union
 
 from ._base import (BACKOFF_MIN, NEVER, Closed, Error, Gone, Length, Lost, NoAnswer, Nonsense, Notification, Path, Session,
                     Unsent, backoff, is_final, lease_seconds, may, ms, now, tick_ms, want)
@@ -75,9 +77,9 @@ class Watching:
 
     def __init__(self, client: "Client", tasks: Sequence[str], mine: bool = False) -> None:
         self._client = client
-        self._params: List[Any] = [*tasks, {"mine": True}] if mine else list(tasks)
-        self._told: Dict[str, Tuple[Any, ...]] = {}
-        self._news: Deque[Notification] = Deque()
+        self._params: list[Any] = [*tasks, {"mine": True}] if mine else list(tasks)
+        self._told: dict[str, tuple[Any, ...]] = {}
+        self._news: collections.deque[Notification] = collections.deque()
         self._link: Optional[Link] = None
         self._closed = False
         self._pauses = backoff()
@@ -149,7 +151,7 @@ class Lease:
         self.until = until
         self._length = length
         self._why: Optional[str] = None
-        self._told: Optional[Callable[["Lease"], object]] = None
+        self._told: Optional[Callable[[Lease], object]] = None
 
     @property
     def left(self) -> float:
@@ -272,7 +274,7 @@ class Client:
         #: Seconds that an answer may take, beside what the question itself waits for.
         self.timeout = timeout
         self.closed = False
-        self.links: "weakref.WeakSet[Link]" = weakref.WeakSet()
+        self.links: weakref.WeakSet[Link] = weakref.WeakSet()
 
     async def open(self, notified: Callable[[Notification], None]) -> Link:
         raise NotImplementedError
@@ -482,7 +484,7 @@ class Client:
 
     async def job(self, id: str, wait: float = 0.0) -> Job:
         """The job as it is; with `wait` once it has ended, or that many seconds are over."""
-        params: List[Any] = [id, {"wait_ms": ms(wait)}] if wait > 0 else [id]
+        params: list[Any] = [id, {"wait_ms": ms(wait)}] if wait > 0 else [id]
         return await self.ask("job", params, wait + self.timeout, lambda said, _: job(said))
 
     async def wait(self, id: str) -> Job:

@@ -4,7 +4,7 @@ The package has a codec of its own, so that it depends on nothing: msgpack-pytho
 versions take different arguments, and which an application may have pinned. This one refuses the rest.
 """
 import struct
-from typing import Any, Tuple
+from typing import Any
 
 DEPTH_MAX = 16
 
@@ -63,7 +63,7 @@ def _pack_length(out: bytearray, n: int, fix: int, limit: int, form: int) -> Non
         out += struct.pack(">BH", form + 1, n) if n < 1 << 16 else struct.pack(">BI", form + 2, n)
 
 
-def unpack(data: bytes, at: int = 0) -> Tuple[Any, int]:
+def unpack(data: bytes, at: int = 0) -> tuple[Any, int]:
     """The object that begins there, and where it ends. Incomplete, or ValueError for what is none."""
     try:
         return _unpack(data, at, 0)
@@ -71,7 +71,7 @@ def unpack(data: bytes, at: int = 0) -> Tuple[Any, int]:
         raise Incomplete() from None
 
 
-def _unpack(data: bytes, at: int, depth: int) -> Tuple[Any, int]:
+def _unpack(data: bytes, at: int, depth: int) -> tuple[Any, int]:
     first = data[at]
     at += 1
     kind: Any
@@ -98,7 +98,7 @@ def _unpack(data: bytes, at: int, depth: int) -> Tuple[Any, int]:
     return _map(data, at, n, depth + 1) if kind is dict else _array(data, at, n, depth + 1)
 
 
-def _array(data: bytes, at: int, n: int, depth: int) -> Tuple[Any, int]:
+def _array(data: bytes, at: int, n: int, depth: int) -> tuple[Any, int]:
     items = []
     for _ in range(n):
         item, at = _unpack(data, at, depth)
@@ -106,7 +106,7 @@ def _array(data: bytes, at: int, n: int, depth: int) -> Tuple[Any, int]:
     return items, at
 
 
-def _map(data: bytes, at: int, n: int, depth: int) -> Tuple[Any, int]:
+def _map(data: bytes, at: int, n: int, depth: int) -> tuple[Any, int]:
     items = {}
     for _ in range(n):
         pair = []

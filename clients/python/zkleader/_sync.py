@@ -8,7 +8,8 @@ import os
 import select
 import socket
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, Iterator, Optional, Sequence, TypeVar
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from . import _core
 from ._base import NEVER, RECEIVE, Error, Gone, NoAnswer, Notification, Path, Unsent, now
@@ -69,7 +70,7 @@ class _Link(_core.Link):
         self.turn = threading.Semaphore(_core.IN_FLIGHT_MAX)
         self.send_lock = threading.Lock()
         self.lock = threading.Lock()  # of what follows
-        self.waiters: Dict[int, _Waiter] = {}
+        self.waiters: dict[int, _Waiter] = {}
         self.reading = False
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(timeout)

@@ -1,6 +1,6 @@
 """What clients are told, and how that is read."""
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Optional
 
 from ._base import lease_seconds, may, now, want
 
@@ -58,7 +58,7 @@ class Job:
     node: Optional[str]
     exit_status: Optional[int]
     output: Optional[str]  #: the last 2,048 bytes that it wrote, if one may see them
-    more: Dict[str, Any] = field(repr=False)  #: all that the sidecar says of it
+    more: dict[str, Any] = field(repr=False)  #: all that the sidecar says of it
 
     @property
     def ended(self) -> bool:
@@ -87,7 +87,7 @@ def answer(task: str, said: Any, sent: float) -> Answer:
                   sent + lease if lease > 0 else 0.0, lease)
 
 
-def who(leader: Optional[Dict[str, Any]]) -> Tuple[Optional[str], Optional[str]]:
+def who(leader: Optional[dict[str, Any]]) -> tuple[Optional[str], Optional[str]]:
     """What a leader is called, and its version."""
     if leader is None:
         return None, None

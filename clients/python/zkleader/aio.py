@@ -10,7 +10,8 @@ It runs no task while nobody waits for it, but one for each scope that leads or 
 """
 import asyncio
 import inspect
-from typing import Any, Callable, Dict, Generator, Optional, Sequence
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Optional
 
 from . import _core
 from ._base import NEVER, RECEIVE, Error, Gone, Lost, NoAnswer, Notification, Path, Unsent, now
@@ -31,7 +32,7 @@ class _Link(_core.Link, asyncio.BufferedProtocol):
     def __init__(self, notified: Callable[[Notification], None]) -> None:
         super().__init__(notified)
         self.turn = asyncio.Semaphore(_core.IN_FLIGHT_MAX)
-        self.waiters: Dict[int, "asyncio.Future[Any]"] = {}
+        self.waiters: dict[int, asyncio.Future[Any]] = {}
         self.news = asyncio.Event()
         self.transport: Any = None
         self.buffer = bytearray(RECEIVE)
