@@ -30,11 +30,10 @@ PACKAGES_DEMO := zookeeper default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd mandoc \
 	curl jq shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash tzdata
 PACKAGES_DEEP := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java default-jdk-headless \
-	prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
-	$(if $(shell command -v npm),,npm)
+	prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium
 PACKAGES_TLS := openssl libsasl2-modules libsasl2-modules-gssapi-mit krb5-kdc krb5-admin-server
 PACKAGES_CLIENTS := default-jdk-headless golang-go golang-honnef-go-tools-dev nodejs node-typescript python3 \
-	python3-setuptools python3-wheel mypy pyflakes3 pycodestyle
+	python3-setuptools python3-wheel mypy pyflakes3 pycodestyle $(if $(shell command -v npm),,npm)
 PACKAGES_ZOOKEEPER := libssl-dev libsasl2-dev libzookeeper-java default-jre-headless patch dpkg-dev
 PACKAGES_DEB := build-essential debhelper dh-python fakeroot git python3 xz-utils
 PACKAGES_PACKAGES := lintian debootstrap systemd-container ansible-core python3-yaml python3-kubernetes

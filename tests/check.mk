@@ -22,6 +22,9 @@
 
 # --- installing what is missing ------------------------------------------------------------
 .PHONY: deps-demo deps-check deps-deep
+# What the tests in these folders take from npm.
+install_npm = @for tests in $(1); do [ -e $$tests/node_modules/.package-lock.json ] || \
+	npm ci --silent --no-audit --no-fund --prefix $$tests || exit 1; done
 deps-demo:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO))
 deps-check:
@@ -29,8 +32,7 @@ deps-check:
 deps-deep:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP) $(PACKAGES_CLIENTS) \
 		$(PACKAGES_ZOOKEEPER) $(PACKAGES_TLS) $(PACKAGES_DEB) $(PACKAGES_PACKAGES))
-	@for tests in tests/browser tests/clients; do [ -d $$tests/node_modules ] || \
-		npm ci --silent --no-audit --no-fund --prefix $$tests || exit 1; done
+	$(call install_npm,tests/browser tests/clients)
 
 .PHONY: demo demo-web
 demo: deps-demo

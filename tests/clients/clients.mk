@@ -2,6 +2,7 @@
 .PHONY: check-clients bench-clients wheel
 check-clients: deps-check all
 	$(call install,$(PACKAGES_CLIENTS))
+	$(call install_npm,tests/clients)
 	@tests/clients/toolchains
 	/usr/bin/python3 -m pytest -n 4 -rs tests/clients
 # One `leads` in each of them, beside the C library's.
