@@ -383,7 +383,8 @@ const struct command command_explain = {
 		"shown, and what the others have in common. Of a TASK with partitions: what the\n"
 		"draft gives to each worker; TASK:3 explains one of them.\n"
 		"With --tick: that it ran, where, when and how it ended; was missed, or passed\n"
-		"over by its leader (unclaimed), and why; is owed, lies ahead, or is unknown.\n",
+		"over by its leader (unclaimed), and why; is owed, lies ahead, or is unknown.\n"
+		"Of a TASK with partitions each is told.\n",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,
