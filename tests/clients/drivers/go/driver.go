@@ -149,18 +149,15 @@ func watch(ctx context.Context, r request) {
 	keep(r.ID, w)
 	write(object{"id": r.ID, "ok": object{}})
 	changes := client.Watch(ctx, r.Tasks...)
-	tell := func(message object) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if !w.over {
-			write(message)
-		}
-	}
 	for c := range changes.C {
-		tell(object{"id": r.ID, "event": object{"task": c.Task, "state": c.State, "leads": c.Leads, "token": c.Token,
-			"leader": orNil(c.Leader), "version": orNil(c.Version)}})
+		event := object{"task": c.Task, "state": c.State, "leads": c.Leads, "token": c.Token, "leader": orNil(c.Leader),
+			"version": orNil(c.Version)}
+		w.mu.Lock()
+		if !w.over {
+			write(object{"id": r.ID, "event": event})
+		}
+		w.mu.Unlock()
 	}
-	tell(failure(r.ID, nil, changes.Err()))
 }
 
 func lead(ctx context.Context, r request) error {
