@@ -53,7 +53,7 @@ static const char usage[] =
 	"  --hostages    servers keep sessions whose requests they do not do\n"
 	"  --lists       what workers list is apart, in lists that are damaged\n"
 	"  --creep       time goes on within a turn of a loop\n"
-	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
+	"  --plant NAME  in sim-node-planted: a planted bug; 'list' says what each makes wrong\n"
 	"  -v            print all that happens\n";
 
 static double real_time(void)
@@ -441,12 +441,14 @@ static bool run_jobs(const struct plan *plan)
 
 static void choose_plant(const char *name)
 {
+	const char *bug, *wrong;
+
 	if (plant_set && plant_set(name)) {
 		plant = name;
 		return;
 	}
-	for (size_t i = 1; plant_name && plant_name(i); i++)
-		puts(plant_name(i));
+	for (size_t i = 1; plant_name && (bug = plant_name(i, &wrong)); i++)
+		printf("%-16s %s\n", bug, wrong);
 	exit(plant_name && strcmp(name, "list") == 0 ? 0 : 2);
 }
 

@@ -54,44 +54,148 @@
 
 static const char *planted = "none";
 
-static const char *const names[] = {
-	"none",		  "no-margin",	   "lease-margin",   "lease-once",	"lease-reads",
-	"lease-received", "shrink",	   "no-wait",	     "adopt",		"late-release",
-	"herd",		  "blind-release", "orphan",	     "early-take-over", "trust-unknown",
-	"no-kill",	  "overlap",	   "forget-jobs",    "promise",		"clock-blind",
-	"clock-unheard",  "claims-ahead",  "twins-drain",    "claim-over",	"claims-off",
-	"copied-session", "early-up",	   "chatty",	     "late-claim",	"lazy-claim",
-	"no-rerun",	  "count-forget",  "count-blind",    "roster-blind",	"split-blind",
-	"split-unproved", "split-clock",   "seen-anew",	     "barrier-early",	"barrier-over",
-	"draft-unready",  "lock-lease",	   "gang-early",     "gang-deaf",	"gang-hasty",
-	"lock-lost",	  "lock-order",	   "due-never",	     "due-late",	"due-before",
-	"due-pauses",	  "due-ever",	   "due-lost",	     "notice-eager",	"notice-orphan",
-	"job-lease",	  "job-skip",	   "job-slots",	     "job-rate",	"job-nowhere",
-	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
-	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
-	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
-	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
-	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
-	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
-	"job-key",	  "job-purged",	   "job-open",	     "rename-bar",	"rename-proof",
-	"rename-lost",	  "job-hung",	   "list-unproved",  "list-empty",	"list-lost",
-	"trouble-anew",	  "return-orphan", "keys-kept",	     "job-returned",
+/* Bugs, by what goes wrong, and what each makes wrong in the node. */
+static const struct {
+	const char *name, *wrong;
+} plants[] = {
+	{"none", "nothing"},
+	/* two leaders */
+	{"no-margin", "the lease is the whole session timeout from any committed write"},
+	{"lease-margin", "the lease is T - T/4 from any committed write, whatever heartbeats say"},
+	{"lease-once", "one write proves what was answered before it"},
+	{"lease-reads", "reads confirm as well"},
+	{"lease-received", "the lease counts from the receipt of the answer"},
+	{"shrink", "the lease goes by the longer timeout"},
+	{"no-wait", "no wait after a leader node has vanished"},
+	{"early-up", "no write on a new connection before what is read there counts"},
+	{"late-release", "\"leads\" is said during the yield"},
+	{"copied-session", "the handoff file of another machine or lock is taken"},
+	/* a promise of an answer is not kept */
+	{"promise", "no wait for the end of an answer's promise"},
+	{"promise-left", "what the sidecar before has promised is forgotten"},
+	/* the wrong leader, or none */
+	{"blind-release", "no check that the better one is still there"},
+	{"claim-over", "a node that is not ephemeral is claimed over"},
+	{"adopt", "what a session had is not forgotten at its end"},
+	{"herd", "no stagger"},
+	{"orphan", "a registration of ours that nobody acts for stays"},
+	{"clock-blind", "no check whether a clock is off"},
+	{"clock-clones", "clones have one vote about clocks"},
+	{"clock-unheard", "who publishes no clock counts as off"},
+	{"twins-drain", "a drain does not look at which of two machines with one name is meant"},
+	{"keys-kept", "--disagree: a reload that changes no more than keys that decide nothing "
+		      "does not register anew"},
+	{"no-pause", "--disagree: no pause before what has come back is yielded again"},
+	{"late-claim", "what was given up is waited for as if it had been deleted"},
+	{"hostage-kept", "--hostages: a session that nothing confirms is kept"},
+	/* too many requests or watches */
+	{"chatty", "each record is read ten times"},
+	{"watch-budget", "--crowd: no limit of a session's watches"},
+	{"watch-kept", "--crowd: watches that nobody waits for are kept"},
+	/* a tick begun twice, beside another, or not at all (--ticks) */
+	{"early-take-over", "a run is taken over before its session has ended"},
+	{"trust-unknown", "no look after a claim whose answer was lost"},
+	{"no-kill", "a job lives on when its lease ends"},
+	{"forget-jobs", "no handoff of running jobs"},
+	{"overlap", "a run does not wait for the one before it"},
+	{"claims-ahead", "a claim may name any time"},
+	{"claims-off", "a host whose clock is off claims"},
+	{"lazy-claim", "no claim"},
+	{"no-rerun", "a lost run is not taken over"},
+	/* a tick against its schedule (--schedules) */
+	{"due-status", "a run is judged by its status, whatever ended it"},
+	{"due-beside", "what is caught up with does not wait for what goes on"},
+	{"due-pruned", "pruning does not spare what is owed"},
+	{"due-never", "ticks that are due are not run"},
+	{"due-late", "the next tick is computed late"},
+	{"due-before", "the time from which ticks are owed is forgotten"},
+	{"due-pauses", "a pause's end is not recorded"},
+	{"due-ever", "no check that an attempt is still offered when it is claimed"},
+	{"due-lost", "no look for a lost run behind the newest record"},
+	{"rename-bar", "a task is led while a worker lists its former name"},
+	{"rename-proof", "a claim does not prove that the other name is not led and has no ledger"},
+	{"rename-lost", "the records of runs are not moved"},
+	/* an event is not told (--notices), a task becomes overdue late (--alerts) */
+	{"notice-eager", "the note of an event goes before a notifier has it"},
+	{"notice-orphan", "notes of nodes that died are not looked for"},
+	{"trouble-anew", "each node remembers by itself which tasks it has told people of"},
+	{"return-orphan",
+	 "who has noted that it is back collects that alone, not the first in rank"},
+	{"seen-anew", "the time from which a task becomes overdue is not recorded"},
+	/* two numbers of partitions, or a move too many (--partitions) */
+	{"split-blind", "a claim does not check the number in force"},
+	{"split-unproved", "another number is put in force without the proof that nobody leads"},
+	{"split-first", "the same, where there is no number any more"},
+	{"split-clock", "the server's time is not asked for before"},
+	{"draft-unready", "the successor in the draft does not watch"},
+	/* a list that nobody can read (--lists) */
+	{"list-unproved", "a registration does not check that its list is there"},
+	{"list-empty", "a worker whose list is not known lists nothing"},
+	{"list-lost", "a worker does not watch its own list"},
+	/* a recipe (--recipes) */
+	{"count-forget", "a counter forgets the last additions"},
+	{"count-blind", "no check of the version when a counter is set"},
+	{"roster-blind", "numbers are given out before the other nodes are known"},
+	{"roster-unread", "the number of a damaged entry counts as free"},
+	{"barrier-early", "no proof that the counted members are there"},
+	{"barrier-over", "no check of the record's version"},
+	{"gang-early", "no proof that the members are there"},
+	{"gang-deaf", "the command goes on without a lost member"},
+	{"gang-hasty", "the name is free without the minute"},
+	{"lock-lease", "no lease of a lock"},
+	{"lock-lost", "no look for an entry whose answer was lost"},
+	{"lock-left", "a lock with another number of slots is refused though nobody uses it"},
+	{"lock-slots", "another number of slots without the proof that nobody uses the lock"},
+	{"lock-order", "waiters begin in any order"},
+	{"hold-answer",
+	 "without a connection a command is told an answer's time in place of the lease"},
+	{"stop-blind",
+	 "--recipes --queues: a stop does not wait for commands of the sidecar before"},
+	{"rolling-blind", "no check whether slots have changed since they were counted"},
+	{"rolling-halted", "a halted group gives slots"},
+	{"rolling-hasty", "no soak time"},
+	{"rolling-drain", "a slot without a drain"},
+	{"rolling-queue", "queue entries of the previous process stay"},
+	{"rolling-stray", "--release leaves drains without a slot"},
+	{"rolling-busy", "--recipes --queues: CMD does not wait for the jobs of its node"},
+	/* a job (--queues) */
+	{"job-clock", "no vote about the clock of jobs"},
+	{"job-status", "a job is judged by its status, whatever ended it"},
+	{"job-lease", "no lease of a job"},
+	{"job-skip", "on-crash = \"skip\" runs again"},
+	{"job-slots", "a worker gets more than its slots"},
+	{"job-rate", "no rate"},
+	{"job-nowhere", "no entry in due of a job that is tried again"},
+	{"job-refused", "a repeated submit is refused"},
+	{"job-late", "the end of a job is not held against its assignment and version"},
+	{"job-deaf", "what was assigned of a queue that comes by a reload is not listed"},
+	{"job-orphan", "no check that the worker of a session still answers for a job"},
+	{"job-returned", "a job that nobody can begin is given back whoever has it"},
+	{"job-room", "a submit does not check that nobody has counted since"},
+	{"job-key", "a purged job leaves its key"},
+	{"job-purged", "a purged job leaves no trace"},
+	{"job-open", "a key goes whosever it is"},
+	{"job-epoch", "the epoch is not raised and checked"},
+	{"job-hung", "a queue whose runner hangs counts as healthy"},
 };
 
 bool plant_set(const char *name)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(names[i], name) != 0)
+	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+		if (strcmp(plants[i].name, name) != 0)
 			continue;
-		planted = names[i];
+		planted = plants[i].name;
 		return true;
 	}
 	return false;
 }
 
-const char *plant_name(size_t i)
+const char *plant_name(size_t i, const char **ret_wrong)
 {
-	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+	if (i >= sizeof(plants) / sizeof(plants[0]))
+		return NULL;
+	*ret_wrong = plants[i].wrong;
+	return plants[i].name;
 }
 
 bool plant_is(const char *name)

@@ -9,7 +9,7 @@
 bool plant_set(const char *name);
 /* Whether it is that one. */
 bool plant_is(const char *name);
-/* The names, from 0 on; NULL behind the last. */
-const char *plant_name(size_t i);
+/* The names, from 0 on, and what each makes wrong; NULL behind the last. */
+const char *plant_name(size_t i, const char **ret_wrong);
 
 #endif
