@@ -3,6 +3,7 @@ import functools
 import os
 import pathlib
 import shutil
+import ssl
 import subprocess
 import tempfile
 
@@ -73,6 +74,14 @@ def secure_of_all(port, host="127.0.0.1"):
 def client_config():
     """The keys of each sidecar's configuration with the switch."""
     return {"tls": "true", "tls_ca": common()[0].cert, "tls_server_name": SERVER_NAME} if enabled() else {}
+
+
+def of_a_test(sock):
+    """A connection of a test itself to a server, through TLS with the switch."""
+    if not enabled():
+        return sock
+    context = ssl.create_default_context(cafile=common()[0].cert)
+    return context.wrap_socket(sock, server_hostname=SERVER_NAME)
 
 
 def has_tls(program):
