@@ -15,6 +15,7 @@ from harness.waiting import holds_for, wait_until
 
 TASK = "nightly-report"
 MIB = 1 << 20
+PAIRS = 25  # of handovers
 
 
 @pytest.fixture
@@ -343,11 +344,12 @@ def hand_over(fleet, name, **config):
 
 @pytest.mark.slow
 def test_a_handover_takes_little_longer_than_without(fleet, zk, authority):
+    """Pair by pair, either of the two first."""
+    ways = {"plain": {"zookeeper": f"127.0.0.1:{zk.server.plain_port}"},
+            "tls": {"zookeeper": zk.server.address, "tls": "true", "tls_ca": authority.cert}}
     ratios = []
-    for i in range(7):
-        took = {way: hand_over(fleet, f"{way}{i}", **config) for way, config in (
-            ("plain", {"zookeeper": f"127.0.0.1:{zk.server.plain_port}"}),
-            ("tls", {"zookeeper": zk.server.address, "tls": "true", "tls_ca": authority.cert}))}
+    for i in range(PAIRS):
+        took = {way: hand_over(fleet, f"{way}{i}", **ways[way]) for way in sorted(ways, reverse=i % 2)}
         ratios.append(took["tls"] / took["plain"])
         print(f"plain {took['plain'] * 1000:.0f} ms, TLS {took['tls'] * 1000:.0f} ms")
-    assert sorted(ratios)[len(ratios) // 2] <= 1.2, ratios
+    assert sorted(ratios)[PAIRS // 2] <= 1.2, ratios
