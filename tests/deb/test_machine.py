@@ -3,11 +3,13 @@ build on one another, in this order."""
 import os
 import re
 import shutil
+import subprocess
 import time
 
 import pytest
 
-from debs import NEXT, ROOT, renumbered
+from debs import NEXT, ROOT, VERSION, make, renumbered
+from harness.release import FIRST, built
 from harness.server import Tree
 from harness.sidecar import Sidecar, settings, task_text
 from harness.waiting import wait_until
@@ -186,3 +188,28 @@ def test_purge_leaves_the_user(machine):
     out = machine.run("apt-get install ./build/deb/zkleader_*.deb 2>&1")
     assert "What to do" in out, "with the configuration that is shipped"
     assert machine.try_run("runuser -u zkleader -- zkleaderd -t").returncode == 78
+
+
+def test_from_the_release_without_packages(booted, zk):
+    """By OPERATIONS.md's words, from an installation of 0.1.0 at work. Who is not asked loses nothing, either."""
+    booted.run("apt-get purge zkleader && apt-get install libzookeeper-mt2 libconfuse2 libuv1 2>&1")
+    source = built(FIRST).parents[1]
+    make("install", f"DESTDIR={booted.root}", cwd=source)
+    booted.write("/etc/zkleader/zkleader.conf", configuration(zk))
+    booted.write("/etc/zkleader/conf.d/nightly-report.conf", TASK)
+    booted.run("systemctl daemon-reload && systemctl enable --now zkleaderd")
+    wait_until(lambda: healthy(booted), what="0.1.0 is healthy")
+    wait_until(lambda: "nightly-report" in zk.tokens(), what="it leads")
+    pid, tokens = booted.pid("zkleaderd"), zk.tokens()
+    make("uninstall", f"DESTDIR={booted.root}", cwd=source)
+    done = booted.try_run("apt-get install ./build/deb/zkleader_*.deb 2>&1", stdin=subprocess.DEVNULL)
+    assert done.returncode == 100 and "conffile prompt" in done.stdout, "there is nobody to answer"
+    out = booted.run("apt-get -o Dpkg::Options::=--force-confold install ./build/deb/zkleader_*.deb 2>&1")
+    assert booted.run("cat /etc/zkleader/zkleader.conf") == configuration(zk)
+    assert booted.pid("zkleaderd") == pid and zk.tokens() == tokens
+    assert "systemctl stop zkleaderd" in out, "0.1.0's session cannot be taken over"
+    booted.run("systemctl stop zkleaderd && systemctl start zkleaderd")
+    wait_until(lambda: healthy(booted), what="the new sidecar is healthy")
+    assert booted.run("systemctl is-enabled zkleaderd").strip() == "enabled"
+    assert booted.run("zkleader -V").strip() == f"zkleader {VERSION}"
+    booted.run("zkleader-check --wait 30s nightly-report")
