@@ -310,7 +310,7 @@ def open_session(server):
     try:
         sock.settimeout(20)
         sock.connect(("127.0.0.1", server.port))
-        sock = tls.of_a_test(sock)
+        sock = tls.to_server(sock)
         sock.sendall(struct.pack(">iiqiqi16s", 44, 0, 0, 60000, 0, 16, bytes(16)))
         if sock.recv(1):
             return sock

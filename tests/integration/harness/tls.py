@@ -76,12 +76,31 @@ def client_config():
     return {"tls": "true", "tls_ca": common()[0].cert, "tls_server_name": SERVER_NAME} if enabled() else {}
 
 
-def of_a_test(sock):
+@functools.cache
+def context(side):
+    """With TLS 1.2, in which nothing comes but what the other side has sent: who waits for that may block."""
+    authority, cert, key = common()
+    made = ssl.SSLContext(side)
+    made.maximum_version = ssl.TLSVersion.TLSv1_2
+    made.load_verify_locations(authority.cert)
+    if side == ssl.PROTOCOL_TLS_SERVER:
+        made.load_cert_chain(cert, key)
+    return made
+
+
+def to_server(sock):
     """A connection of a test itself to a server, through TLS with the switch."""
+    return context(ssl.PROTOCOL_TLS_CLIENT).wrap_socket(sock, server_hostname=SERVER_NAME) if enabled() else sock
+
+
+def to_client(sock):
+    """Likewise one that a sidecar has made, which takes it for one to a server."""
     if not enabled():
         return sock
-    context = ssl.create_default_context(cafile=common()[0].cert)
-    return context.wrap_socket(sock, server_hostname=SERVER_NAME)
+    sock.settimeout(5)  # for the handshake
+    made = context(ssl.PROTOCOL_TLS_SERVER).wrap_socket(sock, server_side=True)
+    made.settimeout(None)
+    return made
 
 
 def has_tls(program):
