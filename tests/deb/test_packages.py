@@ -1,7 +1,6 @@
 """The packages as files: which there are, what they hold, that they are the same again, and what lintian says."""
 import gzip
 import hashlib
-import pathlib
 import re
 import shutil
 import subprocess
