@@ -9,8 +9,10 @@ the next command, is what it prints, both streams as they come. Every command ha
 - "…": any text in a line, and as a line of its own any number of lines.
 """
 import os
+import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import threading
 
@@ -79,11 +81,16 @@ class Shell:
 
     def __init__(self, folder, ports=None, env=None, user=None):
         self.folder, self.ports = folder, ports or {}
-        path = f"{build()}:{os.environ['PATH']}"
-        command = ["bash", "--norc", "--noprofile"]
-        if user:
+        programs, command = build(), ["bash", "--norc", "--noprofile"]
+        if user:  # who may not look into a clone below /root
+            programs = pathlib.Path(folder, "programs")
+            programs.mkdir()
+            for one in build().glob("zkleader*"):
+                if one.is_file() and os.access(one, os.X_OK):
+                    shutil.copy(one, programs)
             command = ["setpriv", "--reuid", user, "--regid", "nogroup", "--clear-groups", *command]
         clean = {k: v for k, v in os.environ.items() if not k.startswith("ZKLEADER_")}
+        path = f"{programs}:{os.environ['PATH']}"
         self.process = spawn(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              env={**clean, "PATH": path, "LC_ALL": "C.UTF-8", "TZ": "UTC", **(env or {})},
                              text=True, start_new_session=True)
