@@ -7,6 +7,8 @@ static const struct node_settings settings = {.root = ROOT};
 static struct session session;
 static struct folder folder;
 static char news[1000];
+static bool hold;	/* new nodes are not read before they are released */
+static int64_t list_of; /* the transaction that the last list was as of */
 
 static void told(const char *what, const char *name)
 {
@@ -39,10 +41,20 @@ static void on_missing(void *arg)
 	told("missing", "");
 }
 
+static bool on_listed(void *arg)
+{
+	(void)arg;
+	list_of = folder.zxid;
+	return hold;
+}
+
 static void begin(void)
 {
-	static const struct folder_handlers handlers = {
-		.take = on_take, .gone = on_gone, .changed = on_changed, .missing = on_missing};
+	static const struct folder_handlers handlers = {.take = on_take,
+							.gone = on_gone,
+							.changed = on_changed,
+							.missing = on_missing,
+							.listed = on_listed};
 
 	session = (struct session){
 		.settings = &settings, .store = &store, .host = &host, .state = SESSION_UP};
@@ -216,4 +228,197 @@ Test(folder, a_list_whose_answer_is_lost_waits_for_the_connection)
 	asks("list! folder", failed(STORE_UNKNOWN));
 	pass(20000);
 	idle();
+}
+
+/* --- changes that somebody else tells --------------------------------------------------------------------- */
+
+/* The folder is quiet, and a is known. */
+static void quiet(void)
+{
+	asks("list! folder", names("a", NULL));
+	asks("get folder/a", ok());
+	tells("+a ; ");
+	folder_quiet(&folder, true);
+	pass(1000);
+}
+
+Test(folder, while_it_is_quiet_it_is_not_watched)
+{
+	quiet();
+	changes();
+	idle();
+	uint64_t due = folder_refresh(&folder);
+	asks("list folder", names("a", NULL));
+	cr_expect_eq(folder.lists, due);
+	tells("; ");
+	pass(1000);
+	changes();
+	idle();
+	folder_quiet(&folder, false);
+	asks("list! folder", names("a", NULL));
+	pass(1000);
+	folder_quiet(&folder, false);
+	idle();
+	changes();
+	asks("list! folder", names("a", NULL));
+}
+
+Test(folder, once_it_is_no_longer_quiet_a_list_without_a_watch_is_not_enough)
+{
+	quiet();
+	(void)folder_refresh(&folder);
+	folder_quiet(&folder, false);
+	asks("list folder", names("a", NULL));
+	cr_expect_not(folder_settled(&folder));
+	pass(FOLDER_LIST_EVERY_MS);
+	asks("list! folder", names("a", NULL));
+	cr_expect(folder_settled(&folder));
+}
+
+Test(folder, another_connection_lists_with_a_watch)
+{
+	quiet();
+	folder_cut(&folder);
+	folder_up(&folder);
+	asks("list! folder", names("a", NULL));
+	folder_quiet(&folder, true);
+	folder_expired(&folder);
+	folder_up(&folder);
+	asks("list! folder", names("a", NULL));
+}
+
+Test(folder, who_joins_is_known_or_read)
+{
+	struct store_reply reply = ok();
+
+	quiet();
+	folder_joined(&folder, "b", &reply);
+	tells("+b ");
+	folder_joined(&folder, "b", NULL);
+	folder_joined(&folder, "a", &reply);
+	idle();
+	tells("");
+	folder_touch(&folder);
+	tells("; ");
+	folder_joined(&folder, "c", NULL);
+	folder_joined(&folder, "c", NULL);
+	cr_expect_not(folder_settled(&folder));
+	folder_touch(&folder);
+	tells("");
+	asks("get folder/c", ok());
+	tells("+c ; ");
+	cr_expect(folder_settled(&folder));
+	idle();
+}
+
+Test(folder, who_joins_beyond_the_limit_is_passed_over)
+{
+	struct store_reply reply = ok();
+
+	quiet();
+	folder_joined(&folder, "b", &reply);
+	folder_joined(&folder, "c", NULL);
+	folder_joined(&folder, "d", NULL);
+	folder_joined(&folder, "e", &reply);
+	folder_joined(&folder, "c", &reply);
+	tells("+b +c ");
+	cr_expect_eq(folder.n, 3);
+}
+
+Test(folder, who_leaves_is_forgotten)
+{
+	quiet();
+	folder_left(&folder, "b");
+	tells("");
+	folder_left(&folder, "a");
+	tells("-a ");
+	cr_expect_eq(folder.n, 0);
+	folder_touch(&folder);
+	tells("; ");
+}
+
+Test(folder, who_leaves_before_it_was_read_is_not_told)
+{
+	quiet();
+	folder_joined(&folder, "b", NULL);
+	folder_left(&folder, "b");
+	cr_expect(folder_settled(&folder));
+	folder_touch(&folder);
+	tells("; ");
+	asks("get folder/b", ok());
+	tells("");
+	cr_expect_eq(folder.n, 1);
+	folder_joined(&folder, "b", NULL);
+	asks("get folder/b", ok());
+	tells("+b ; ");
+}
+
+Test(folder, who_is_told_while_it_is_read_is_taken_once)
+{
+	struct store_reply reply = ok();
+
+	quiet();
+	folder_joined(&folder, "b", NULL);
+	folder_joined(&folder, "b", &reply);
+	tells("+b ");
+	asks("get folder/b", failed(STORE_NO_NODE));
+	tells("; ");
+	cr_expect_eq(folder.n, 2);
+}
+
+Test(folder, new_nodes_that_are_held_are_supplied_or_read)
+{
+	struct store_reply list = names("a", "b", "c", NULL), reply = ok();
+
+	hold = true;
+	list.stat.pzxid = 12;
+	asks("list! folder", list);
+	cr_expect_eq(list_of, 12);
+	idle();
+	cr_expect_not(folder_settled(&folder));
+	folder_supply(&folder, "b", &reply);
+	folder_supply(&folder, "none", &reply);
+	folder_joined(&folder, "d", NULL);
+	folder_left(&folder, "c");
+	tells("+b ");
+	idle();
+	folder_release(&folder);
+	folder_supply(&folder, "a", &reply);
+	tells("");
+	asks("get folder/a", ok());
+	tells("+a ; ");
+	folder_release(&folder);
+	idle();
+}
+
+Test(folder, once_all_are_supplied_it_is_read_whole)
+{
+	struct store_reply reply = ok();
+
+	hold = true;
+	asks("list! folder", names("a", NULL));
+	folder_supply(&folder, "a", &reply);
+	tells("+a ");
+	cr_expect_not(folder.ready);
+	folder_release(&folder);
+	tells("; ");
+	cr_expect(folder.ready && folder_settled(&folder));
+	pass(1000);
+	changes();
+	hold = false;
+	asks("list! folder", names("a", "b", NULL));
+	asks("get folder/b", ok());
+	tells("+b ; ");
+}
+
+Test(folder, a_name_has_a_place)
+{
+	asks("list! folder", names("b", "d", NULL));
+	asks("get folder/b", ok());
+	asks("get folder/d", ok());
+	cr_expect_eq(folder_place(&folder, "a"), 0);
+	cr_expect_eq(folder_place(&folder, "b"), 0);
+	cr_expect_eq(folder_place(&folder, "c"), 1);
+	cr_expect_eq(folder_place(&folder, "d"), 1);
+	cr_expect_eq(folder_place(&folder, "e"), 2);
 }

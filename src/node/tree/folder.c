@@ -29,6 +29,18 @@ static size_t place_of(char *const *names, size_t n, const char *name)
 	return low;
 }
 
+size_t folder_place(const struct folder *f, const char *name)
+{
+	return place_of(f->names, f->n, name);
+}
+
+static bool is_known(const struct folder *f, const char *name)
+{
+	size_t at = folder_place(f, name);
+
+	return at < f->n && strcmp(f->names[at], name) == 0;
+}
+
 void folder_add(struct folder *f, const char *name)
 {
 	size_t at = place_of(f->names, f->n, name);
@@ -115,6 +127,20 @@ struct read {
 	char name[]; /* as the node is called: not trusted */
 };
 
+static void unwant(struct folder *f, size_t at)
+{
+	free(f->wanted[at].name);
+	f->n_wanted--;
+	memmove(f->wanted + at, f->wanted + at + 1, (f->n_wanted - at) * sizeof(*f->wanted));
+}
+
+static void take(struct folder *f, const char *name, const struct store_reply *reply)
+{
+	folder_add(f, name);
+	f->handlers.take(f->handlers.arg, name, reply);
+	f->dirty = true;
+}
+
 static void on_node(void *arg, const struct store_reply *reply)
 {
 	struct read *read = arg;
@@ -125,15 +151,9 @@ static void on_node(void *arg, const struct store_reply *reply)
 	f->reads--;
 	/* A node that is no longer wanted is gone, or another connection has asked for it again. */
 	if (at < f->n_wanted && answered) {
-		free(f->wanted[at].name);
-		f->n_wanted--;
-		memmove(f->wanted + at, f->wanted + at + 1,
-			(f->n_wanted - at) * sizeof(*f->wanted));
-		if (reply->code != STORE_NO_NODE) {
-			folder_add(f, read->name);
-			f->handlers.take(f->handlers.arg, read->name, reply);
-			f->dirty = true;
-		}
+		unwant(f, at);
+		if (reply->code != STORE_NO_NODE)
+			take(f, read->name, reply);
 	}
 	free(read);
 	if (!answered)
@@ -158,7 +178,7 @@ static void read_node(struct folder *f, const char *name)
 
 static void ask_wanted(struct folder *f)
 {
-	for (size_t i = 0; i < f->n_wanted && f->reads < FOLDER_READS_MAX; i++) {
+	for (size_t i = 0; !f->held && i < f->n_wanted && f->reads < FOLDER_READS_MAX; i++) {
 		if (f->wanted[i].asked)
 			continue;
 		f->wanted[i].asked = true;
@@ -203,7 +223,6 @@ static void compare(struct folder *f, char *const *names, size_t n)
 	forget_wanted(f);
 	f->wanted = wanted;
 	f->n_wanted = n_wanted;
-	ask_wanted(f);
 }
 
 static void on_timer(void *arg)
@@ -247,6 +266,9 @@ static void on_list(void *arg, const struct store_reply *reply)
 	char **names = names_sorted(reply->names, reply->n_names);
 	compare(f, names, reply->n_names);
 	free(names);
+	f->zxid = reply->stat.pzxid;
+	f->held = f->handlers.listed && f->handlers.listed(f->handlers.arg);
+	ask_wanted(f);
 	f->lists++;
 	f->dirty = true; /* listeners that were told too early are told again */
 	read_whole(f);
@@ -278,7 +300,73 @@ static void list(struct folder *f)
 	f->again = f->due = false;
 	f->listed_ms = now;
 	f->listing = true;
-	watches_children(&f->session->watches, f->path, WATCH_FOLDER, f, on_list, f);
+	if (f->quiet)
+		store_children(f->session->store, f->path, false, on_list, f);
+	else
+		watches_children(&f->session->watches, f->path, WATCH_FOLDER, f, on_list, f);
+}
+
+void folder_quiet(struct folder *f, bool quiet)
+{
+	bool was = f->quiet;
+
+	f->quiet = quiet;
+	if (was && !quiet)
+		list(f);
+}
+
+void folder_joined(struct folder *f, const char *name, const struct store_reply *reply)
+{
+	size_t at = find_wanted(f, name);
+
+	if (is_known(f, name) || (at == f->n_wanted && f->n + f->n_wanted >= f->max))
+		return;
+	if (reply) {
+		if (at < f->n_wanted)
+			unwant(f, at);
+		take(f, name, reply);
+		return;
+	}
+	if (at < f->n_wanted)
+		return;
+	f->wanted = mem_resize(f->wanted, f->n_wanted + 1, sizeof(*f->wanted));
+	for (at = f->n_wanted; at > 0 && strcmp(f->wanted[at - 1].name, name) > 0; at--)
+		f->wanted[at] = f->wanted[at - 1];
+	f->wanted[at] = (struct folder_wanted){.name = mem_strdup(name)};
+	f->n_wanted++;
+	ask_wanted(f);
+}
+
+void folder_left(struct folder *f, const char *name)
+{
+	size_t at = find_wanted(f, name);
+
+	if (at < f->n_wanted)
+		unwant(f, at);
+	if (!is_known(f, name))
+		return;
+	folder_remove(f, name);
+	f->handlers.gone(f->handlers.arg, name);
+	f->dirty = true;
+}
+
+void folder_supply(struct folder *f, const char *name, const struct store_reply *reply)
+{
+	size_t at = find_wanted(f, name);
+
+	if (at == f->n_wanted || f->wanted[at].asked)
+		return;
+	unwant(f, at);
+	take(f, name, reply);
+}
+
+void folder_release(struct folder *f)
+{
+	if (!f->held)
+		return;
+	f->held = false;
+	ask_wanted(f);
+	read_whole(f);
 }
 
 uint64_t folder_refresh(struct folder *f)
@@ -293,7 +381,7 @@ uint64_t folder_refresh(struct folder *f)
 void folder_up(struct folder *f)
 {
 	f->again = f->due = false;
-	f->listing = false;
+	f->listing = f->held = f->quiet = false;
 	f->listed_ms = INT64_MIN / 2;
 	forget_wanted(f);
 	list(f);
@@ -306,14 +394,14 @@ void folder_cut(struct folder *f)
 
 void folder_expired(struct folder *f)
 {
-	f->ready = false;
+	f->ready = f->held = f->quiet = false;
 	forget_wanted(f);
 	host_timer_stop(&f->timer);
 }
 
 void folder_watch(struct folder *f, enum store_watch type, const char *path)
 {
-	if (strcmp(path, f->path) == 0 &&
+	if (!f->quiet && strcmp(path, f->path) == 0 &&
 	    (type == STORE_CHILDREN_CHANGED || type == STORE_NODE_DELETED))
 		list(f);
 }

@@ -30,6 +30,11 @@ struct folder_handlers {
 	void (*changed)(void *arg);
 	/* The folder itself is missing. */
 	void (*missing)(void *arg);
+	/*
+	 * The folder has been listed; NULL: that is not wanted. True: new nodes are not read before
+	 * folder_release(), as folder_supply() may know them.
+	 */
+	bool (*listed)(void *arg);
 	void *arg;
 };
 
@@ -45,6 +50,9 @@ struct folder {
 	bool due;     /* to be listed again */
 	bool refused; /* the last list was refused, and this is logged */
 	bool listing, again, dirty;
+	bool quiet;	/* somebody else tells the changes: it is not watched */
+	bool held;	/* new nodes are not read yet */
+	int64_t zxid;	/* of the last change that the last list had */
 	uint64_t lists; /* number of listings answered */
 	int64_t listed_ms;
 	struct folder_wanted {
@@ -79,6 +87,20 @@ void folder_remove(struct folder *f, const char *name);
  * call.
  */
 uint64_t folder_refresh(struct folder *f);
+/*
+ * While it is quiet, changes are told by folder_joined() and folder_left(), and no watch is set.
+ * Once it is no longer, it is listed again.
+ */
+void folder_quiet(struct folder *f, bool quiet);
+/* A new node, and what reading it would say; NULL: it is read. Nothing happens if it is known. */
+void folder_joined(struct folder *f, const char *name, const struct store_reply *reply);
+void folder_left(struct folder *f, const char *name);
+/* Takes what reading a new node would say; nothing happens if it is none, or is being read. */
+void folder_supply(struct folder *f, const char *name, const struct store_reply *reply);
+/* Reads the new nodes that are held and were not supplied. */
+void folder_release(struct folder *f);
+/* The place of the name among those that are known, or where it would be. */
+size_t folder_place(const struct folder *f, const char *name);
 /* Has the handler `changed` called, at once if the folder has settled. */
 void folder_touch(struct folder *f);
 
