@@ -13,7 +13,7 @@ static const char *const folders[PATH_FOLDERS] = {
 	[PATH_LOCKS] = "locks",	    [PATH_BARRIERS] = "barriers", [PATH_SCHEDULES] = "schedules",
 	[PATH_NOTICES] = "notices", [PATH_LED] = "led",		  [PATH_JOBS] = "jobs",
 	[PATH_CLOSED] = "closed",   [PATH_GANGS] = "gangs",	  [PATH_TROUBLES] = "troubles",
-	[PATH_OUTAGES] = "outages", [PATH_LISTS] = "lists"};
+	[PATH_OUTAGES] = "outages", [PATH_LISTS] = "lists",	  [PATH_ROLL] = "roll"};
 
 /* Appends as much of the text as there is room for, and returns the length of all. */
 static size_t append(char path[STORE_PATH_MAX], size_t used, const char *text)

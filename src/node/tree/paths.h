@@ -28,6 +28,7 @@ enum path_folder {
 	PATH_JOBS,	/* queues of jobs, by name */
 	PATH_CLOSED,	/* a mark: what holds output was closed to the world */
 	PATH_LISTS,	/* what workers list, by digest */
+	PATH_ROLL,	/* who joins and leaves, in a big fleet */
 	PATH_FOLDERS
 };
 
