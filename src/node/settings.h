@@ -24,6 +24,7 @@ struct node_settings {
 	const char *machine;   /* the machine, good by name_is_host(); NULL: not known */
 	size_t watches_max;    /* bytes of the watches of a session; 0: WATCHES_MAX */
 	size_t lists_from;     /* bytes of a list above which it is apart; 0: LISTS_FROM */
+	size_t roll_from;      /* workers from which a roll is kept; 0: never */
 	int64_t lists_keep_ms; /* for which a list stays that nobody has; 0: LISTS_KEEP_MS */
 };
 

@@ -43,6 +43,7 @@ static void begin(void)
 	strcpy(world_registry.id, "a");
 	cr_assert(fleet_add(&world_registry.fleet, worker_of("a", "me", "m1"), 1, 0));
 	world_registry.workers.ready = true;
+	world_registry.roll.folder = &world_registry.workers;
 	own_index_init(&own, &world_session, &world_registry);
 }
 

@@ -28,7 +28,7 @@
 #define START_MS	 INT64_C(1000000)
 #define WALL_MS		 INT64_C(1795000000000) /* the wall clock at START_MS */
 #define SCRIPT_REQUESTS	 400
-#define SCRIPT_TIMERS	 48
+#define SCRIPT_TIMERS	 52
 #define SCRIPT_TEXT_MAX	 9000
 #define SCRIPT_NAMES_MAX 64
 #define SCRIPT_UUID_LEN	 36
@@ -145,7 +145,7 @@ struct script_request {
 	int64_t sent_ms;
 	char data[4096]; /* of the first operation that has some */
 	size_t len;
-	char last_data[64]; /* of the last one that has some, if that is short */
+	char last_data[1000]; /* of the last one that has some, if that is short */
 	size_t last_len;
 };
 

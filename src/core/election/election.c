@@ -85,11 +85,14 @@ static void read_node(struct election *e, struct election_actions *out)
 	e->reads++;
 }
 
-/* How long the last owner may go on leading without noticing that its node is gone. */
+/*
+ * How long the last owner may go on leading without noticing that its node is gone. One that was a
+ * member, and may be one still, has the time that its record gave it.
+ */
 static int64_t owner_wait(const struct election *e, const struct election_event *event)
 {
 	if (event->owner_ms == 0 && event->owner_unsure && e->node.owner != 0)
-		return e->timeout_ms;
+		return e->owner_ms > e->timeout_ms ? e->owner_ms : e->timeout_ms;
 	return event->owner_ms;
 }
 

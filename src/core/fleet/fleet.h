@@ -23,6 +23,7 @@ struct member {
 	uint32_t node_key;     /* key of its node's name, likewise: see identity.h */
 	bool shares_name;      /* another node has its hostname: see identity.h */
 	bool twin;	       /* another machine has the same node name now: see identity.h */
+	bool plain;	       /* its record is what record_pack_worker() makes of it */
 	bool drained;
 	bool clock_off; /* leads only if nobody else can, not even a member that has resigned */
 	/* tasks for which its keys differ from ours; written by node/fleet/disagreement.c */

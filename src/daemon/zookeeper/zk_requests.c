@@ -121,10 +121,13 @@ static char **copy_names(char *const *names, size_t n)
 	return copy;
 }
 
-static void on_strings(int rc, const struct String_vector *strings, const void *context)
+static void on_strings(int rc, const struct String_vector *strings, const struct Stat *stat,
+		       const void *context)
 {
 	struct request *r = (struct request *)(uintptr_t)context;
 
+	if (rc == ZOK)
+		set_stat(&r->reply, stat);
 	if (rc == ZOK && strings && strings->count > 0) {
 		r->reply.n_names = (size_t)strings->count;
 		r->names = copy_names(strings->data, r->reply.n_names);
@@ -236,7 +239,7 @@ void store_children(struct store *store, const char *path, bool watch, store_rep
 {
 	struct request *r = request_new(store, 0, fn, arg);
 
-	sent(r, zoo_aget_children(store->handle, path, watch, on_strings, r));
+	sent(r, zoo_aget_children2(store->handle, path, watch, on_strings, r));
 }
 
 /*

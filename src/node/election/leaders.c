@@ -133,7 +133,10 @@ static void set_owner(const struct task *t, struct election_event *event)
 	if (owner)
 		event->owner_ms = owner->worker->timeout_ms > 0 ? owner->worker->timeout_ms
 								: session_told_timeout(l->session);
-	event->owner_unsure = !registry_settled(l->registry);
+	if (owner && event->type == ELECTION_NODE && !event->node.exists)
+		roll_doubt(&l->registry->roll); /* has it left as well? */
+	event->owner_unsure = session && !owner ? !registry_is_gone(l->registry, session)
+						: !registry_settled(l->registry);
 }
 
 /*

@@ -226,7 +226,7 @@ void renames_look(struct renames *r)
 			first = t;
 		}
 	}
-	if (!first || r->busy || !session_is_up(l->session) || !registry_settled(l->registry))
+	if (!first || r->busy || !session_is_up(l->session) || !registry_is_proven(l->registry))
 		return;
 	if (due_ms < r->pause_ms)
 		due_ms = r->pause_ms;

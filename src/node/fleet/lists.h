@@ -47,6 +47,7 @@ struct lists {
 		struct host_timer due;
 		char **names; /* found under ROOT/lists; owned, as is each */
 		size_t n, next;
+		uint64_t lists; /* of the workers: the one that a list must be unused by */
 		bool busy;
 	} audit;
 };

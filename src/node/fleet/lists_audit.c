@@ -40,8 +40,11 @@ static bool may_audit(const struct lists *l)
 	const struct member *self = registry_self(r);
 	size_t i = 0;
 
-	if (!self || !session_is_up(r->session) || !folder_settled(&r->workers) || r->n_refused > 0)
+	if (!self || !session_is_up(r->session) || !folder_settled(&r->workers) ||
+	    r->n_refused > 0 || r->workers.quiet)
 		return false;
+	if (r->roll.state == ROLL_KEEPING)
+		return true; /* the others know the fleet by hints */
 	/* A record of ours that a sidecar of an older release has left does not say so. */
 	while (i < r->fleet.n_members && !r->fleet.by_id[i]->worker->lists)
 		i++;
@@ -94,7 +97,7 @@ static void on_unused(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_ABANDONED)
 		return;
 	const char *digest = l->audit.names[l->audit.next - 1];
-	if (!may_audit(l) || is_used(l, digest)) {
+	if (!may_audit(l) || is_used(l, digest) || l->registry->workers.lists < l->audit.lists) {
 		go_on(l, reply);
 	} else if (reply->code == STORE_NO_NODE) {
 		char path[STORE_PATH_MAX], unused[STORE_PATH_MAX + sizeof(LISTS_UNUSED)];
@@ -120,6 +123,7 @@ static void look(struct lists *l)
 			continue;
 		path_of_unused(l, name, path, unused);
 		l->audit.busy = true;
+		l->audit.lists = registry_relist(l->registry);
 		store_exists(l->registry->session->store, unused, false, on_unused, l);
 		return;
 	}

@@ -37,7 +37,8 @@ static const char *obstacle(const struct own_index *o)
 
 	if (!session_is_up(o->session))
 		return SESSION_NONE;
-	if (!self || !o->session->registration[0] || !registry_settled(o->registry))
+	if (!self || !o->session->registration[0] || !registry_is_proven(o->registry) ||
+	    o->registry->workers.lists < o->lists)
 		return "the fleet is not known yet";
 	if (self->twin)
 		return "another machine has this node's name: see zkleader status";
@@ -187,6 +188,7 @@ void own_index_ask(struct own_index *o, own_index_fn fn, void *arg)
 		end = &(*end)->next;
 	*end = ask;
 	o->n_asks++;
+	o->lists = registry_relist(o->registry);
 	own_index_go_on(o);
 }
 

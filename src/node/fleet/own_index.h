@@ -27,6 +27,7 @@ struct own_index {
 	bool unread;		    /* the record is there, but cannot be read */
 	int32_t version;	    /* version of the record */
 	int64_t index;
+	uint64_t lists; /* of the fleet's folder: a number is told by the last of them */
 	struct host_timer due;
 };
 

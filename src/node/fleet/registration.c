@@ -29,6 +29,7 @@ void registration_forget_self(struct registry *r)
 {
 	if (!r->id[0])
 		return;
+	roll_left(&r->roll, r->id);
 	registry_forget(r, r->id);
 	folder_remove(&r->workers, r->id);
 }
@@ -48,6 +49,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	path_of(r->settings, PATH_WORKERS, r->id, path);
 	registry_add(r, w, store_session(r->session->store), host_wall_ms(r->session->host));
 	folder_add(&r->workers, r->id);
+	roll_joined_self(&r->roll);
 	session_registered(r->session, path, w->timeout_ms, sent_ms);
 	clocks_registered(&r->clocks);
 	folder_touch(&r->workers);
@@ -225,6 +227,7 @@ static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at
 	path_of(r->settings, PATH_WORKERS, r->id, path);
 	registry_add(r, w, store_session(r->session->store), registered_at);
 	folder_add(&r->workers, r->id);
+	roll_joined_self(&r->roll);
 	session_found(r->session, path, w->timeout_ms);
 	clocks_taken_over(&r->clocks, w);
 }

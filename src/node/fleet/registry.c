@@ -72,6 +72,41 @@ static void refuse(struct registry *r, const char *id, const char *why)
 	refusal->why = why;
 }
 
+/* Appends what reading the member's node says, if we would write the same; of our own, nobody. */
+static bool on_roll_record(void *arg, const struct member *m, struct buffer *out)
+{
+	(void)arg;
+	return m->plain && record_pack_worker(out, m->worker) == 0;
+}
+
+/* Whether our release writes the worker as it is: another one may have keys that we do not know. */
+static bool is_plain(const struct registry *r, const struct worker *w,
+		     const struct store_reply *reply)
+{
+	struct buffer bytes;
+
+	if (!roll_is_wanted(&r->roll))
+		return false;
+	buffer_init(&bytes, RECORD_WORKER_MAX);
+	bool plain = record_pack_worker(&bytes, w) == 0 && bytes.len == reply->len &&
+		     memcmp(bytes.data, reply->data, reply->len) == 0;
+	buffer_done(&bytes);
+	return plain;
+}
+
+static void add_read(struct registry *r, struct worker *w, const struct store_reply *reply)
+{
+	char id[NAME_ID_MAX + 1];
+	bool plain = is_plain(r, w, reply);
+
+	memcpy(id, w->id, sizeof(id));
+	roll_joined(&r->roll, id, reply, plain);
+	registry_add(r, w, reply->stat.owner, reply->stat.ctime);
+	struct member *m = fleet_find(&r->fleet, id);
+	if (m)
+		m->plain = plain;
+}
+
 static void on_record(void *arg, const char *id, const struct store_reply *reply)
 {
 	struct registry *r = arg;
@@ -94,8 +129,10 @@ static void on_record(void *arg, const char *id, const struct store_reply *reply
 	} else {
 		if (r->fleet.n_members >= FLEET_MEMBERS_MAX)
 			refuse(r, id, "the fleet has more members than zkleader's limit");
-		registry_add(r, w, reply->stat.owner, reply->stat.ctime);
+		add_read(r, w, reply);
+		return;
 	}
+	roll_joined(&r->roll, id, reply, false);
 }
 
 static void on_gone(void *arg, const char *id)
@@ -105,6 +142,7 @@ static void on_gone(void *arg, const char *id)
 	/*
 	 * If our own record is gone, a write tells for certain, and leads to another registration.
 	 */
+	roll_left(&r->roll, id);
 	if (strcmp(id, r->id) == 0)
 		session_confirm(r->session);
 	else
@@ -120,7 +158,13 @@ static void on_changed(void *arg)
 
 	lists_sweep(&r->lists);
 	own_record_look(r);
+	roll_settled(&r->roll);
 	r->handlers.changed(r->handlers.arg);
+}
+
+static bool on_listed(void *arg)
+{
+	return roll_listed(&((struct registry *)arg)->roll);
 }
 
 static void on_missing(void *arg)
@@ -135,6 +179,7 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 							.gone = on_gone,
 							.changed = on_changed,
 							.missing = on_missing,
+							.listed = on_listed,
 							.arg = r};
 	char path[STORE_PATH_MAX];
 
@@ -153,6 +198,8 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 	lists_init(&r->lists, r);
 	path_of(r->settings, PATH_WORKERS, NULL, path);
 	folder_init(&r->workers, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX, &folder_handlers);
+	roll_init(&r->roll, session, &r->workers, &r->fleet, r->id, settings->roll_from,
+		  &(struct roll_handlers){.record = on_roll_record, .arg = r});
 }
 
 void registry_done(struct registry *r)
@@ -160,6 +207,7 @@ void registry_done(struct registry *r)
 	registration_done(r);
 	lists_done(&r->lists);
 	clocks_done(&r->clocks);
+	roll_done(&r->roll);
 	folder_done(&r->workers);
 	fleet_done(&r->fleet);
 }
@@ -199,6 +247,7 @@ void registry_recovered(struct registry *r)
 
 void registry_up(struct registry *r)
 {
+	roll_up(&r->roll);
 	folder_up(&r->workers);
 	lists_up(&r->lists);
 	if (r->again)
@@ -207,6 +256,7 @@ void registry_up(struct registry *r)
 
 void registry_cut(struct registry *r)
 {
+	roll_cut(&r->roll);
 	folder_cut(&r->workers);
 	lists_cut(&r->lists);
 }
@@ -218,6 +268,7 @@ void registry_expired(struct registry *r)
 	r->maybe[0] = '\0';
 	r->kept_session = 0;
 	registry_recovered(r);
+	roll_expired(&r->roll);
 	folder_expired(&r->workers);
 	lists_expired(&r->lists);
 	r->form_seen = false;
@@ -229,6 +280,7 @@ void registry_expired(struct registry *r)
 void registry_watch(struct registry *r, enum store_watch type, const char *path)
 {
 	folder_watch(&r->workers, type, path);
+	roll_watch(&r->roll, type, path);
 	lists_watch(&r->lists, type, path);
 }
 
@@ -240,4 +292,20 @@ bool registry_ready(const struct registry *r)
 bool registry_settled(const struct registry *r)
 {
 	return folder_settled(&r->workers) && lists_settled(&r->lists);
+}
+
+bool registry_is_gone(struct registry *r, int64_t session)
+{
+	return registry_settled(r) && !fleet_find_session(&r->fleet, session) &&
+	       roll_is_sure(&r->roll, session);
+}
+
+bool registry_is_proven(struct registry *r)
+{
+	return registry_settled(r) && roll_is_proven(&r->roll);
+}
+
+uint64_t registry_relist(struct registry *r)
+{
+	return r->workers.quiet ? folder_refresh(&r->workers) : r->workers.lists;
 }

@@ -11,6 +11,7 @@
 #include "core/fleet/fleet.h"
 #include "node/fleet/clocks.h"
 #include "node/fleet/lists.h"
+#include "node/fleet/roll/roll.h"
 #include "node/session/handoff.h"
 #include "node/session/session.h"
 #include "node/tree/folder.h"
@@ -53,6 +54,7 @@ struct registry {
 	struct clocks clocks;
 	struct folder workers; /* ready: the fleet has been read whole in this session */
 	struct lists lists;
+	struct roll roll;
 
 	/* this worker */
 	int32_t random_ints[WORKER_RANDOM_INTS];
@@ -139,6 +141,21 @@ void registry_make_parents(struct registry *r);
 bool registry_ready(const struct registry *r);
 /* Likewise, with no read outstanding. */
 bool registry_settled(const struct registry *r);
+/*
+ * Whether no worker has that session, for certain. Where that is not known yet, `changed` is called
+ * once it may be.
+ */
+bool registry_is_gone(struct registry *r, int64_t session);
+/*
+ * Whether the fleet is settled, and not by the roll alone, which is a hint: for what must not be
+ * done beside a worker that it leaves out. Where it is not, `changed` is called once it may be.
+ */
+bool registry_is_proven(struct registry *r);
+/*
+ * Once workers.lists reaches this number, the fleet is as of now, whatever the roll has said; then
+ * `changed` is called.
+ */
+uint64_t registry_relist(struct registry *r);
 /* This sidecar among the members, NULL while it is not registered. */
 const struct member *registry_self(const struct registry *r);
 /*

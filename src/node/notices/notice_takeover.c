@@ -184,6 +184,10 @@ static bool is_wanted(struct notices *n, const char *name)
 		return true;
 	if (fleet_find_session(&n->registry->fleet, session))
 		return false;
+	if (!registry_is_gone(n->registry, session)) {
+		notices_takeover_soon(n, NOTICES_RETRY_MS);
+		return false;
+	}
 	if (host_wall_ms(n->session->host) - time < NOTICES_KEEP_MS)
 		return n->listening;
 	drop_outdated(n, name);

@@ -181,7 +181,7 @@ static bool is_lost(const struct losses_look *k, const struct run_record *record
 	const struct leaders *l = k->losses->leaders;
 	bool runs = strcmp(record->state, "running") == 0 && record->session != 0 &&
 		    record->session != l->session->id;
-	bool there = fleet_find_session(&l->registry->fleet, record->session) != NULL;
+	bool there = !registry_is_gone(l->registry, record->session);
 
 	*ret_elsewhere = runs && there;
 	return runs && !there;

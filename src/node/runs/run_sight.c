@@ -12,10 +12,7 @@
  */
 static bool runner_may_live(const struct run *r)
 {
-	const struct registry *registry = r->runs->leaders->registry;
-
-	return !registry_settled(registry) ||
-	       fleet_find_session(&registry->fleet, r->state.seen.session) != NULL;
+	return !registry_is_gone(r->runs->leaders->registry, r->state.seen.session);
 }
 
 /* Whether another run of the task is there or about to begin, and may not overlap. */

@@ -282,6 +282,12 @@ static void forget(struct roster *r, struct roster_ask *ask)
 	roster_change_write(c);
 }
 
+/* Whether the fleet is known as of this reading, or later. */
+static bool is_fresh(const struct roster *r)
+{
+	return r->registry->workers.lists >= r->lists;
+}
+
 /* Answers the requests for which this reading is new enough. */
 static void answer(struct roster *r)
 {
@@ -293,7 +299,7 @@ static void answer(struct roster *r)
 			continue;
 		if (!ask->forgets)
 			tell(r, ask, ROSTER_DONE);
-		else if (registry_settled(r->registry) && registry_self(r->registry))
+		else if (is_fresh(r) && registry_settled(r->registry) && registry_self(r->registry))
 			forget(r, ask);
 	}
 }
@@ -323,7 +329,7 @@ static int64_t work(struct roster *r)
 		return INT64_MAX;
 	if (r->ready)
 		answer(r);
-	if (r->writing)
+	if (r->writing || (r->ready && !is_fresh(r)))
 		return INT64_MAX;
 	if (!r->asks && !roster_is_assigner(r)) {
 		roster_unwatch(r);

@@ -53,6 +53,7 @@ struct roster {
 	bool changed;	/* changed while it was being read or written */
 	bool full;	/* a node got no number: logged once */
 	uint64_t round; /* number of this reading */
+	uint64_t lists; /* of the fleet's folder, of which the last is newer than the reading */
 	/* state of the current reading */
 	struct roster_entry *found;
 	size_t n_found, pending, next;

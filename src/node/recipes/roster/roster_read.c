@@ -185,6 +185,7 @@ void roster_read(struct roster *r)
 	r->reading = true;
 	r->ready = r->broken = r->changed = r->refused = false;
 	r->round++;
+	r->lists = registry_relist(r->registry);
 	path_of(r->registry->settings, PATH_ROSTER, NULL, path);
 	session_confirm(r->session);
 	r->pending = 2;

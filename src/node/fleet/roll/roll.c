@@ -1,0 +1,504 @@
+#include "node/fleet/roll/roll.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log/log.h"
+#include "base/mem.h"
+#include "node/fleet/roll/roll_parts.h"
+#include "node/tree/paths.h"
+
+void roll_path(const struct roll *r, const char *name, char path[STORE_PATH_MAX])
+{
+	path_of(r->session->settings, PATH_ROLL, name, path);
+}
+
+size_t roll_index(const struct roll *r)
+{
+	return folder_place(r->folder, r->self);
+}
+
+int64_t roll_set_of(const struct roll *r)
+{
+	int64_t set = 0;
+
+	for (size_t i = 0; i < r->folder->n; i++)
+		set = roll_set(set, r->folder->names[i]);
+	for (size_t i = 0; i < r->folder->n_wanted; i++)
+		set = roll_set(set, r->folder->wanted[i].name);
+	return set;
+}
+
+/* Ours to bear: how long a roll that is kept may be behind the folder. */
+static int64_t patience(const struct roll *r)
+{
+	return ROLL_LAG_MS + 2 * (int64_t)(r->folder->n / FOLDER_LIST_NAMES_PER_MS);
+}
+
+void roll_seek(struct roll *r, int64_t ms)
+{
+	r->state = ROLL_SEEKING;
+	r->first = 0;
+	r->waited = false;
+	host_timer_stop(&r->look);
+	host_timer_stop(&r->lag);
+	r->lag_zxid = 0;
+	host_timer_start(&r->seek, ms);
+}
+
+static void on_seek(void *arg)
+{
+	struct roll *r = arg;
+
+	r->waited = true;
+	if (r->state != ROLL_SEEKING)
+		return;
+	if (r->folder->quiet)
+		folder_quiet(r->folder, false);
+	else if (r->first == 0)
+		(void)folder_refresh(r->folder);
+}
+
+/* Those who find the same at the same time do not list the folder all at once. */
+static void seek_in_turn(struct roll *r)
+{
+	roll_seek(r, (int64_t)roll_index(r) * ROLL_LIST_MS);
+}
+
+/* Told once, until the roll is followed again and says who is there. */
+static void distrust(struct roll *r, const char *why)
+{
+	if (!r->told)
+		log_warning("the roll is not followed", LOG_STR("why", why));
+	r->told = true;
+	r->bad = r->sum;
+	seek_in_turn(r);
+}
+
+/* --- the roll against the folder ------------------------------------------ */
+
+static void look_later(struct roll *r)
+{
+	int64_t ms = session_told_timeout(r->session);
+	uint32_t random;
+
+	host_random(r->session->host, &random, sizeof(random));
+	host_timer_start(&r->look, ms / 2 + random % (ms / 2 + 1));
+}
+
+static void on_lag(void *arg)
+{
+	struct roll *r = arg;
+
+	if (r->state == ROLL_FOLLOWING && r->zxid < r->lag_zxid)
+		distrust(r, "it lags behind the workers");
+	r->lag_zxid = 0;
+}
+
+static void on_looked(void *arg, const struct store_reply *reply)
+{
+	struct roll *r = arg;
+
+	if (reply->code == STORE_ABANDONED || r->state != ROLL_FOLLOWING)
+		return;
+	if (reply->code != STORE_OK && !roll_is_lost(reply)) {
+		distrust(r, reply->text);
+	} else if (reply->code == STORE_OK && reply->stat.pzxid > r->zxid) {
+		if (r->lag_zxid == 0)
+			host_timer_start(&r->lag, patience(r));
+		if (r->lag_zxid == 0)
+			r->lag_zxid = reply->stat.pzxid;
+	} else if (reply->code == STORE_OK &&
+		   (reply->stat.pzxid < r->zxid ||
+		    (size_t)reply->stat.children != r->folder->n + r->folder->n_wanted)) {
+		distrust(r, "it does not say who is there");
+	}
+}
+
+static void on_look(void *arg)
+{
+	struct roll *r = arg;
+
+	if (r->state != ROLL_FOLLOWING || !session_is_up(r->session))
+		return;
+	store_exists(r->session->store, r->folder->path, false, on_looked, r);
+	look_later(r);
+}
+
+void roll_is_back(struct roll *r, int64_t session)
+{
+	for (size_t i = 0; i < ROLL_SURE_MAX; i++)
+		if (r->sure[i].session == session)
+			r->sure[i].session = 0;
+}
+
+bool roll_is_sure(struct roll *r, int64_t session)
+{
+	size_t i = 0;
+
+	if (!r->folder->quiet)
+		return true;
+	while (i < ROLL_SURE_MAX && r->sure[i].session != session)
+		i++;
+	if (i < ROLL_SURE_MAX)
+		return r->folder->lists >= r->sure[i].lists;
+	i = r->n_sure++ % ROLL_SURE_MAX;
+	r->sure[i].session = session;
+	r->sure[i].lists = folder_refresh(r->folder);
+	return false;
+}
+
+void roll_doubt(struct roll *r)
+{
+	if (r->folder->quiet)
+		(void)folder_refresh(r->folder);
+}
+
+bool roll_is_proven(struct roll *r)
+{
+	bool proven = !r->folder->quiet || r->zxid == r->folder->zxid;
+
+	if (!proven)
+		roll_doubt(r);
+	return proven;
+}
+
+/* --- the head ------------------------------------------------------------- */
+
+static struct store_reply reply_of(const struct roll_entry *e)
+{
+	return (struct store_reply){.code = STORE_OK,
+				    .text = "ok",
+				    .stat = {.owner = e->session, .ctime = e->ctime},
+				    .data = e->record,
+				    .len = e->record_len};
+}
+
+static bool is_new(void *arg, int64_t zxid)
+{
+	return zxid > ((struct roll *)arg)->zxid;
+}
+
+static void on_joined(void *arg, const struct roll_entry *e)
+{
+	struct roll *r = arg;
+	struct store_reply reply = reply_of(e);
+
+	r->own &= strcmp(e->id, r->self) != 0;
+	folder_joined(r->folder, e->id, e->record_len > 0 ? &reply : NULL);
+}
+
+static void on_left(void *arg, const char *id)
+{
+	folder_left(((struct roll *)arg)->folder, id);
+}
+
+static void apply(struct roll *r)
+{
+	const struct roll_changes changes = {is_new, on_joined, on_left, r};
+
+	if (r->head.zxid <= r->zxid)
+		return;
+	roll_each_change(&r->head, &changes);
+	r->zxid = r->head.zxid;
+	if (!r->own && roll_set_of(r) != r->head.set)
+		distrust(r, "it does not say who is there");
+	else
+		r->told = false;
+	folder_touch(r->folder);
+}
+
+static void follow(struct roll *r)
+{
+	if (r->state != ROLL_FOLLOWING) {
+		log_info("the roll is followed", LOG_INT("workers", (int64_t)r->folder->n));
+		r->state = ROLL_FOLLOWING;
+		host_timer_stop(&r->seek);
+		r->collects = r->doubted = false;
+		folder_quiet(r->folder, true);
+		look_later(r);
+	}
+	apply(r);
+}
+
+/* A head as of our own list says the same; another one was not found to be wrong. */
+static bool is_credible(const struct roll *r)
+{
+	return r->head.zxid == r->zxid && !r->own ? r->head.set == roll_set_of(r)
+						  : r->sum != r->bad;
+}
+
+/*
+ * A head that has the first change that our own list had, or a later one, was written since: so
+ * somebody keeps the roll. One that is behind has some time, in which the folder is not listed
+ * again with each change.
+ */
+static void seek_on(struct roll *r)
+{
+	if (r->first == 0 || keep_claim(r))
+		return; /* until the folder is listed, or all is written anew */
+	if (r->head.zxid >= r->first && r->head.base <= r->zxid && is_credible(r)) {
+		follow(r);
+		return;
+	}
+	if (r->head.zxid > 0 && !r->waited && !r->vacant) {
+		folder_quiet(r->folder, true);
+		host_timer_start(&r->seek, patience(r));
+	} else if (!r->vacant) {
+		keep_doubt(r);
+	}
+}
+
+static void consider(struct roll *r)
+{
+	keep_heard(r);
+	if (r->state == ROLL_SEEKING)
+		seek_on(r);
+	else if (r->state == ROLL_FOLLOWING && (r->head.zxid == 0 || r->head.base > r->zxid))
+		seek_in_turn(r);
+	else if (r->state == ROLL_FOLLOWING)
+		apply(r);
+}
+
+/* Takes what was read; what is bad is as if it were not there. */
+static void take_head(struct roll *r, const struct store_reply *reply)
+{
+	const char *why = NULL;
+
+	buffer_clear(&r->bytes);
+	r->head.zxid = 0;
+	r->sum = 0;
+	r->version = reply->stat.version;
+	if (reply->code != STORE_OK || reply->len == 0)
+		return;
+	if (buffer_append(&r->bytes, reply->data, reply->len) < 0)
+		why = "it is too long";
+	else if (roll_parse_head(r->bytes.data, r->bytes.len, &r->head, &r->sum, &why) == 0)
+		return;
+	r->head.zxid = 0;
+	log_warning("roll refused", LOG_STR("why", why));
+}
+
+/* --- new nodes from chunks ------------------------------------------------ */
+
+struct chunk_read {
+	struct roll *roll;
+	int64_t sum;
+};
+
+static void on_entry(void *arg, const struct roll_entry *e)
+{
+	struct store_reply reply = reply_of(e);
+
+	if (e->record_len > 0)
+		folder_supply(((struct roll *)arg)->folder, e->id, &reply);
+}
+
+/* Those that chunks do not have are read one by one. */
+static void release(struct roll *r)
+{
+	folder_release(r->folder);
+	consider(r);
+}
+
+static void on_chunk(void *arg, const struct store_reply *reply)
+{
+	struct chunk_read *c = arg;
+	struct roll *r = c->roll;
+	const struct roll_changes changes = {.joined = on_entry, .arg = r};
+
+	if (reply->code == STORE_OK && r->folder->held)
+		(void)roll_parse_chunk(reply->data, reply->len, c->sum, &changes);
+	free(c);
+	if (reply->code == STORE_ABANDONED)
+		return;
+	if (--r->chunk_reads == 0)
+		release(r);
+}
+
+static void read_chunks(struct roll *r)
+{
+	const struct roll_changes changes = {.joined = on_entry, .arg = r};
+	char name[16], path[STORE_PATH_MAX];
+
+	if (r->chunk_reads > 0)
+		return;
+	if (r->head.zxid > 0)
+		roll_each_change(&r->head, &changes);
+	for (size_t i = 0; r->head.zxid > 0 && i < r->head.n_chunks; i++) {
+		if (r->head.chunks[i] == 0)
+			continue;
+		struct chunk_read *c = mem_calloc(1, sizeof(*c));
+		*c = (struct chunk_read){r, r->head.chunks[i]};
+		snprintf(name, sizeof(name), "%u", (unsigned)i);
+		roll_path(r, name, path);
+		r->chunk_reads++;
+		store_get(r->session->store, path, false, on_chunk, c);
+	}
+	if (r->chunk_reads == 0)
+		release(r);
+}
+
+static void on_awaited(void *arg, const struct store_reply *reply)
+{
+	if (reply->code == STORE_OK)
+		roll_ask(arg);
+}
+
+static void await_head(struct roll *r)
+{
+	char path[STORE_PATH_MAX];
+
+	roll_path(r, NULL, path);
+	watches_exists(&r->session->watches, path, WATCH_FOLDER, r, on_awaited, r);
+}
+
+static void on_head(void *arg, const struct store_reply *reply)
+{
+	struct roll *r = arg;
+
+	if (reply->code == STORE_ABANDONED)
+		return;
+	r->asked = false;
+	if (reply->code == STORE_UNKNOWN)
+		return; /* the next connection begins anew */
+	r->there = reply->code == STORE_OK;
+	take_head(r, reply);
+	if (!r->there)
+		await_head(r);
+	if (r->again) {
+		r->again = false;
+		roll_ask(r);
+	}
+	if (r->folder->held)
+		read_chunks(r);
+	else
+		consider(r);
+}
+
+void roll_ask(struct roll *r)
+{
+	char path[STORE_PATH_MAX];
+
+	if (!session_is_up(r->session))
+		return;
+	if (r->asked) {
+		r->again = true;
+		return;
+	}
+	r->asked = true;
+	roll_path(r, NULL, path);
+	watches_get(&r->session->watches, path, WATCH_FOLDER, r, on_head, r);
+}
+
+/* --- from outside --------------------------------------------------------- */
+
+/* The fleet is small again: whoever keeps the roll ends it. */
+static void end(struct roll *r)
+{
+	if (r->state == ROLL_OFF)
+		return;
+	r->state = ROLL_OFF;
+	roll_cut(r);
+	keep_forget(r);
+	folder_quiet(r->folder, false);
+}
+
+bool roll_listed(struct roll *r)
+{
+	size_t n = r->folder->n + r->folder->n_wanted;
+
+	r->zxid = r->folder->zxid;
+	r->own = false;
+	if (r->state == ROLL_KEEPING)
+		return false;
+	if (n < r->from - r->from / 4) {
+		end(r);
+		return false;
+	}
+	if (r->state == ROLL_OFF && n >= r->from) {
+		r->state = ROLL_SEEKING;
+		r->first = 0;
+		r->waited = false;
+		r->there = false;
+	}
+	if (r->state != ROLL_SEEKING)
+		return false;
+	if (r->first == 0)
+		r->first = r->folder->zxid;
+	bool hold = r->folder->n_wanted > ROLL_READS_MAX && 2 * r->folder->n_wanted > n;
+	keep_watch(r);
+	roll_ask(r);
+	return hold && r->asked;
+}
+
+void roll_watch(struct roll *r, enum store_watch type, const char *path)
+{
+	const char *name = path_behind(r->session->settings, PATH_ROLL, path);
+	char head[STORE_PATH_MAX];
+
+	if (name && strcmp(name, ROLL_KEEPER) == 0)
+		keep_watched(r);
+	roll_path(r, NULL, head);
+	if (strcmp(path, head) == 0 && type != STORE_CHILDREN_CHANGED && r->state != ROLL_OFF)
+		roll_ask(r);
+}
+
+void roll_up(struct roll *r)
+{
+	r->state = r->collects ? ROLL_SEEKING : ROLL_OFF;
+	r->first = 0;
+	r->waited = r->asked = r->again = r->there = false;
+	keep_up(r);
+}
+
+void roll_cut(struct roll *r)
+{
+	host_timer_stop(&r->seek);
+	host_timer_stop(&r->look);
+	host_timer_stop(&r->lag);
+	r->lag_zxid = 0;
+}
+
+void roll_expired(struct roll *r)
+{
+	roll_cut(r);
+	keep_forget(r);
+	r->state = ROLL_OFF;
+	r->zxid = r->head.zxid = 0;
+	r->chunk_reads = 0;
+	memset(r->sure, 0, sizeof(r->sure));
+}
+
+void roll_init(struct roll *r, struct session *session, struct folder *folder,
+	       const struct fleet *fleet, const char *self, size_t from,
+	       const struct roll_handlers *handlers)
+{
+	memset(r, 0, sizeof(*r));
+	r->session = session;
+	r->folder = folder;
+	r->fleet = fleet;
+	r->self = self;
+	r->from = from > 0 ? from : SIZE_MAX;
+	r->handlers = *handlers;
+	buffer_init(&r->bytes, 2 * ROLL_BYTES_MAX);
+	host_timer_init(&r->seek, session->host, on_seek, r);
+	host_timer_init(&r->look, session->host, on_look, r);
+	host_timer_init(&r->lag, session->host, on_lag, r);
+	keep_init(r);
+}
+
+bool roll_is_wanted(const struct roll *r)
+{
+	return r->from != SIZE_MAX;
+}
+
+void roll_done(struct roll *r)
+{
+	host_timer_done(&r->seek);
+	host_timer_done(&r->look);
+	host_timer_done(&r->lag);
+	buffer_done(&r->bytes);
+	keep_done(r);
+}

@@ -1,0 +1,49 @@
+/* The parts of following and keeping the roll. */
+#ifndef ZKLEADER_NODE_FLEET_ROLL_ROLL_PARTS_H
+#define ZKLEADER_NODE_FLEET_ROLL_ROLL_PARTS_H
+
+#include "node/fleet/roll/roll.h"
+
+#define ROLL_KEEPER   "keeper"
+#define ROLL_AGAIN_MS 200 /* until a write that was refused is tried again */
+
+/* No server has answered. */
+static inline bool roll_is_lost(const struct store_reply *reply)
+{
+	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+}
+
+/* Lists the folder after a while, in which no more is done; from then on it is watched. */
+void roll_seek(struct roll *r, int64_t ms);
+void roll_ask(struct roll *r);
+/* A worker has that session after all. */
+void roll_is_back(struct roll *r, int64_t session);
+/* All whose worker nodes are known to be there, for the head. */
+int64_t roll_set_of(const struct roll *r);
+/* Our place among the workers. */
+size_t roll_index(const struct roll *r);
+void roll_path(const struct roll *r, const char *name, char path[STORE_PATH_MAX]);
+
+/*
+ * roll_keep.c: watches the keeper. Where there is none, those who follow or seek the roll try to
+ * keep it, one after the other.
+ */
+void keep_watch(struct roll *r);
+void keep_watched(struct roll *r);
+/* The folder is listed, and the roll is sought: true if we are about to keep it. */
+bool keep_claim(struct roll *r);
+/* There is a keeper, and the roll is not kept. */
+void keep_doubt(struct roll *r);
+/* Has our turn come, after so many ms; nothing happens if it is to come anyway. */
+void keep_turn(struct roll *r, int64_t ms);
+/* roll_write.c: writes what there is to be written, if that is possible now. */
+void keep_publish(struct roll *r);
+/* The head has been read. */
+void keep_heard(struct roll *r);
+/* We do not keep it, nor are we about to. */
+void keep_forget(struct roll *r);
+void keep_up(struct roll *r);
+void keep_init(struct roll *r);
+void keep_done(struct roll *r);
+
+#endif
