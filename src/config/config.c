@@ -77,6 +77,9 @@ static const struct setting_key keys[] = {
 	{"clock-tolerance", SETTING_DURATION, "30s",
 	 "by how much a clock may differ from the ZooKeeper server's and most hosts'",
 	 CONFIG_CLOCK_MIN_MS, CONFIG_CLOCK_MAX_MS, NULL},
+	{"roll-from", SETTING_INTEGER, CONFIG_ROLL_FROM,
+	 "workers from which on one of them keeps the roll for all; 0: never", 0,
+	 CONFIG_ROLL_FROM_MAX, NULL},
 	HEALTH_KEYS,
 	{"log-level", SETTING_CHOICE, "info", "error, warning, info or debug", 0, 0, log_levels},
 	{"log-format", SETTING_CHOICE, "text", "text or json", 0, 0, log_formats},
@@ -156,6 +159,16 @@ static void take_times(struct config_values *v)
 			config_text(v, "tick-guard"));
 }
 
+static void take_roll(struct config_values *v)
+{
+	int64_t from = config_number(v, "roll-from");
+
+	if (from == 1)
+		config_problem(v, "roll-from", "\"%s\" is below 2: write 0 for never",
+			       config_text(v, "roll-from"));
+	v->c->roll_from = (size_t)from;
+}
+
 static void take_all(struct config_values *v)
 {
 	const struct setting *task_dir;
@@ -172,6 +185,7 @@ static void take_all(struct config_values *v)
 	config_take_auth(v);
 	take_timezone(v);
 	take_times(v);
+	take_roll(v);
 	health_config_check(v->settings, v->settings->sections, v->problems);
 	health_config_take(&c->health, v->settings, v->settings->sections, c->file);
 	c->task_dir = config_path(v, "task-dir");

@@ -24,6 +24,8 @@
 #define CONFIG_GUARD_LIMIT_MS	  (INT64_C(30) * 1000) /* tick-guard is below it */
 #define CONFIG_CLOCK_MIN_MS	  1000
 #define CONFIG_CLOCK_MAX_MS	  (INT64_C(24) * 3600 * 1000)
+#define CONFIG_ROLL_FROM	  "200" /* workers */
+#define CONFIG_ROLL_FROM_MAX	  100000
 #define CONFIG_AUTH_SASL	  "sasl" /* scheme of an identity that SASL proves, USER:PASSWORD */
 #define CONFIG_LINE_MAX		  4096	 /* bytes of the first line of version-file and auth-file */
 
@@ -94,6 +96,7 @@ struct config {
 	int64_t server_tick_ms; /* 0: not known */
 	int64_t tick_guard_ms;
 	int64_t clock_tolerance_ms;
+	size_t roll_from;	     /* workers from which there is a roll; 0: never */
 	struct health_config health; /* health of the node */
 	enum log_level log_level;
 	enum log_format log_format;

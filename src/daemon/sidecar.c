@@ -245,6 +245,7 @@ static void init_settings(struct sidecar *s)
 					     .root = s->root,
 					     .session_timeout_ms = c->session_timeout_ms,
 					     .server_tick_ms = c->server_tick_ms,
+					     .roll_from = c->roll_from,
 					     .auth_scheme = c->auth_scheme,
 					     .auth_credential = c->auth_credential,
 					     .address = c->address,

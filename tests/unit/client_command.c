@@ -984,6 +984,28 @@ Test(status, names_the_node)
 	}
 }
 
+Test(status, tells_of_the_roll_where_there_is_one)
+{
+	static const char *const answers[][2] = {
+		{"{\"status\":{\"healthy\":true,\"roll\":{\"state\":\"following\","
+		 "\"workers\":203}}}",
+		 "\nRoll       following, 203 workers\n"},
+		{"{\"status\":{\"healthy\":true,\"roll\":{\"state\":\"off\",\"workers\":3}}}",
+		 NULL},
+		{"{\"status\":{\"healthy\":true}}", NULL}, /* of an earlier sidecar */
+	};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct outcome r = run(answers[i][0], 80, false, ARGV("status"));
+		const char *line = answers[i][1];
+
+		cr_expect_eq(strstr(r.out, line ? line : "Roll") != NULL, line != NULL, "%s",
+			     r.out);
+		free(r.out);
+		free(r.err);
+	}
+}
+
 Test(status, says_who_drained_it)
 {
 	struct outcome r =

@@ -161,6 +161,7 @@ Test(config, defaults)
 	cr_expect_eq(c->stop_wait_ms, 0);
 	cr_expect_eq(c->server_tick_ms, 0);
 	cr_expect_eq(c->tick_guard_ms, 5000);
+	cr_expect_eq(c->roll_from, 200);
 	cr_expect_eq(c->log_level, LOG_INFO);
 	cr_expect_eq(c->log_format, LOG_TEXT);
 	config_free(c);
@@ -181,7 +182,7 @@ Test(config, every_key)
 		 "address = \"2001:db8::7\"\nsocket = \"/tmp/x.sock\"\nsocket-mode = \"0660\"\n"
 		 "socket-group = \"%s\"\ntask-dir = \"/etc/tasks\"\nauth-file = \"auth\"\n"
 		 "yield-delay = \"0s\"\ntick-guard = \"29s\"\nlog-level = \"debug\"\n"
-		 "log-format = \"json\"\n",
+		 "log-format = \"json\"\nroll-from = 2\n",
 		 group->gr_name);
 	c = good(text);
 	cr_expect_eq(c->n_hosts, 4);
@@ -210,6 +211,7 @@ Test(config, every_key)
 	cr_expect_str_eq(c->auth_credential, "me:se:cret");
 	cr_expect_eq(c->yield_delay_ms, 0);
 	cr_expect_eq(c->tick_guard_ms, 29000);
+	cr_expect_eq(c->roll_from, 2);
 	cr_expect_eq(c->log_level, LOG_DEBUG);
 	cr_expect_eq(c->log_format, LOG_JSON);
 	config_free(c);
@@ -233,6 +235,8 @@ Test(config, good_forms)
 		"version = 1\nsession-timeout = 60s root = /a/.b/..c\n",
 		"version = 1\nsession-timeout = \"10m\"\nyield-delay = \"1h\"\ntick-guard = "
 		"\"29999ms\"\n",
+		"version = 1\nroll-from = 0\n",
+		"version = 1\nroll-from = 100000\n",
 		"version = 1\nzookeeper = \"a:1/\"\n",
 		"version = 1\naddress = 192.0.2.7\nlog-level=error log-format=text\n",
 	};
@@ -306,6 +310,8 @@ static const struct bad_case bad_values[] = {
 	{"version = 1\ntick-guard = \"30s\"",
 	 "2: tick-guard: \"30s\" is not below 30s: half a minute or more leaves no time for a "
 	 "handover\n"},
+	{"version = 1\nroll-from = 1", "2: roll-from: \"1\" is below 2: write 0 for never\n"},
+	{"version = 1\nroll-from = 100001", "2: roll-from: \"100001\" is above 100000\n"},
 	{"version = 1\nroot = \"/\"",
 	 "2: root: \"/\" is the whole tree: name a znode of your own, such as \"/myapps\"\n"},
 	{"version = 1\nroot = \"/zookeeper/x\"",
@@ -415,8 +421,8 @@ static const struct bad_case bad_keys[] = {
 	 "server-tick, auth-file, "
 	 "tls, tls-ca, tls-cert, tls-key, tls-server-name, sasl, sasl-keytab, sasl-principal, "
 	 "yield-delay, "
-	 "stop-wait, tick-guard, clock-tolerance, health-command, health-file, health-interval, "
-	 "health-timeout, "
+	 "stop-wait, tick-guard, clock-tolerance, roll-from, health-command, health-file, "
+	 "health-interval, health-timeout, "
 	 "health-fall, health-rise, log-level, log-format\n"},
 	{"version = 1\nversion = 2\nroot = /x\nroot = /y\nroot = /z\n",
 	 "2: version: is set in line 1 already: keep one of them\n"
@@ -493,8 +499,8 @@ static const struct bad_case bad_syntax[] = {
 	 "version-file, version-strip, node, address, socket, socket-mode, "
 	 "socket-group, recipe-users, timezone, task-dir, server-tick, auth-file, "
 	 "tls, tls-ca, tls-cert, tls-key, tls-server-name, sasl, sasl-keytab, sasl-principal, "
-	 "yield-delay, stop-wait, tick-guard, clock-tolerance, health-command, health-file, "
-	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
+	 "yield-delay, stop-wait, tick-guard, clock-tolerance, roll-from, health-command, "
+	 "health-file, health-interval, health-timeout, health-fall, health-rise, log-level, "
 	 "log-format\n"
 	 "2: more than 8 sections within each other\n"},
 };

@@ -50,8 +50,9 @@ Test(restart, names_each_key)
 	expect(&now, "zookeeper ");
 	now.root = b;
 	now.session_timeout_ms = 1;
+	now.roll_from = 2;
 	now.address = a; /* there was none */
-	expect(&now, "zookeeper root session-timeout address ");
+	expect(&now, "zookeeper root session-timeout roll-from address ");
 	now = config();
 	now.socket = b;
 	now.socket_mode = 0660;

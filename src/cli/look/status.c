@@ -88,6 +88,15 @@ static void print_watches(const struct output *o, const json_t *watches)
 		    json_number(watches, "limit", 0), by_time);
 }
 
+static void print_roll(const struct output *o, const json_t *roll)
+{
+	const char *state = json_text(roll, "state", "off");
+
+	if (strcmp(state, "off") != 0)
+		output_line(o, COLOR_NONE, "Roll       %s, %" PRId64 " workers", state,
+			    json_number(roll, "workers", 0));
+}
+
 static void print_clock(const struct output *o, const json_t *clock)
 {
 	const char *says = json_text(clock, "says", NULL);
@@ -235,6 +244,7 @@ static void print_status(const struct output *o, const json_t *status)
 	print_worker(o, status);
 	print_session(o, status);
 	print_watches(o, json_object_get(status, "watches"));
+	print_roll(o, json_object_get(status, "roll"));
 	print_stale(o, json_text(status, "stale_since", NULL));
 	output_line(o, COLOR_NONE, "Leads      %" PRId64 " of %" PRId64 " tasks",
 		    count(status, "leads"), count(status, "tasks"));

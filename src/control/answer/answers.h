@@ -50,6 +50,6 @@ void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
 		  const struct subjects *subjects);
 void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 		    const struct survey *survey); /* NULL: count only our own tasks */
-void answer_status(const struct methods *m, struct peer *c, uint32_t msgid);
+void answer_status(const struct methods *m, struct peer *c, uint32_t msgid); /* status.c */
 
 #endif
