@@ -8,7 +8,7 @@ SIMNODE_FLAGS := -Itests/simnode
 SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
 	faults_sites hands jobs crontabs schedules schedule_judge renames tables ticks alerts notices recipes recipe_counter \
 	recipe_roster recipe_lock recipe_rolling recipe_rolling_hand recipe_gang recipe_gang_judge queue_clients queue_judge splits disagree \
-	crowd hostages lists scenario main log)
+	crowd hostages lists roll scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -23,7 +23,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	locks_renew lock_place_step lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
 	queues_renew attempt_how job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
 	queues_configured worker_answers_for work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep rolling_release \
-	watches_begin watches_drop session_give_up skew_jobs renames_bar worker_is_unhealthy lists_joined lists_watch notices_alone returns_changed own_record_same_tasks
+	watches_begin watches_drop session_give_up skew_jobs renames_bar worker_is_unhealthy lists_joined lists_watch roll_is_sure keep_watch notices_alone returns_changed own_record_same_tasks
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node) $(LIB_core) $(LINK_wire)
 	$(link) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP))

@@ -52,6 +52,11 @@ static void trace_site(const struct site *s)
 		TRACE("  clock wrong by %lld ms, published %lld, the server's is %sknown",
 		      (long long)s->machine->wall_ms, (long long)s->node.registry.clocks.offset_ms,
 		      s->node.registry.clocks.skew.known ? "" : "not ");
+	const struct roll *r = &s->node.registry.roll;
+	if (s->running && sim.options.roll)
+		TRACE("  roll: state %d, known up to %lld, head %lld%s%s%s", r->state,
+		      (long long)r->zxid, (long long)r->head.zxid, r->vacant ? ", vacant" : "",
+		      r->watched ? "" : ", keeper not watched", r->busy ? ", busy" : "");
 	for (size_t k = 0; s->running && k < s->node.leaders.n_tasks; k++) {
 		const struct election *e = &s->node.leaders.tasks[k]->election;
 		TRACE("  %s: %s%s place %u%s%s owner %lld token %lld",

@@ -52,6 +52,7 @@ static const char usage[] =
 	"  --crowd       hundreds of tasks, and a user who waits for thousands of ticks\n"
 	"  --hostages    servers keep sessions whose requests they do not do\n"
 	"  --lists       what workers list is apart, in lists that are damaged\n"
+	"  --roll        fleets of two and more have a roll, which is damaged and lies\n"
 	"  --creep       time goes on within a turn of a loop\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' says what each makes wrong\n"
 	"  -v            print all that happens\n";
@@ -103,6 +104,9 @@ static void add_renames(struct figures *sum, const struct figures *one)
 	sum->moved += one->moved;
 	sum->beside += one->beside;
 	sum->lists += one->lists;
+	sum->roll += one->roll;
+	for (unsigned i = 0; i < 4; i++)
+		sum->roll_rest[i] += one->roll_rest[i];
 }
 
 static void add_figures(struct figures *sum, const struct figures *one)
@@ -210,6 +214,8 @@ static void show(const struct options *options)
 		printf(" --creep");
 	if (options->lists)
 		printf(" --lists");
+	if (options->roll)
+		printf(" --roll");
 	if (options->crowd)
 		printf(" --crowd");
 	if (options->hostages)
@@ -312,6 +318,14 @@ static void print_watches(const struct plan *plan, const struct figures *f)
 	printf("\n");
 	if (plan->options.lists)
 		printf("lists: %llu damaged by hand\n", (unsigned long long)f->lists);
+	if (plan->options.roll)
+		printf("roll: %llu times damaged by hand; followed by %llu sidecars at rest, kept "
+		       "by "
+		       "%llu, listed by %llu\n",
+		       (unsigned long long)f->roll,
+		       (unsigned long long)f->roll_rest[ROLL_FOLLOWING],
+		       (unsigned long long)f->roll_rest[ROLL_KEEPING],
+		       (unsigned long long)(f->roll_rest[ROLL_OFF] + f->roll_rest[ROLL_SEEKING]));
 	if (plan->options.hostages)
 		printf("hostages: %llu whose writes were refused, %llu answered by nobody, %llu "
 		       "hung up on; another led twice the session timeout and %.3f s later at the "
@@ -462,7 +476,7 @@ int main(int argc, char **argv)
 		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {"notices", 0, NULL, 'N'},
 		{"schedules", 0, NULL, 'S'},  {"queues", 0, NULL, 'Q'},	 {"creep", 0, NULL, 'C'},
 		{"disagree", 0, NULL, 'D'},   {"crowd", 0, NULL, 'W'},	 {"hostages", 0, NULL, 'H'},
-		{"lists", 0, NULL, 'L'},      {NULL, 0, NULL, 0},
+		{"lists", 0, NULL, 'L'},      {"roll", 0, NULL, 'O'},	 {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -500,6 +514,7 @@ int main(int argc, char **argv)
 		case 'W': plan.options.crowd = true; break;
 		case 'H': plan.options.hostages = true; break;
 		case 'L': plan.options.lists = true; break;
+		case 'O': plan.options.roll = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;
 		}

@@ -26,6 +26,7 @@
 #include "node/fleet/clocks.h"
 #include "node/fleet/lists.h"
 #include "node/fleet/own_record.h"
+#include "node/fleet/roll/roll_parts.h"
 #include "node/session/handoff.h"
 #include "node/holder/holder.h"
 #include "node/election/leaders.h"
@@ -132,6 +133,8 @@ static const struct {
 	{"list-unproved", "a registration does not check that its list is there"},
 	{"list-empty", "a worker whose list is not known lists nothing"},
 	{"list-lost", "a worker does not watch its own list"},
+	{"roll-sure", "a session that the roll leaves out is taken to be gone"},
+	{"roll-orphan", "nobody hears that the roll has no keeper"},
 	/* a recipe (--recipes) */
 	{"count-forget", "a counter forgets the last additions"},
 	{"count-blind", "no check of the version when a counter is set"},
@@ -1026,6 +1029,22 @@ void __wrap_lists_watch(struct lists *l, enum store_watch type, const char *path
 {
 	if (!is("list-lost"))
 		__real_lists_watch(l, type, path);
+}
+
+/* --- the roll --------------------------------------------------------------------------------------- */
+
+WRAPS(roll_is_sure);
+WRAPS(keep_watch);
+
+bool __wrap_roll_is_sure(struct roll *r, int64_t session)
+{
+	return is("roll-sure") || __real_roll_is_sure(r, session);
+}
+
+void __wrap_keep_watch(struct roll *r)
+{
+	if (!is("roll-orphan"))
+		__real_keep_watch(r);
 }
 
 /* --- keys ------------------------------------------------------------------------------------------- */

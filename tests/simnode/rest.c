@@ -5,6 +5,7 @@
 #include "lists.h"
 #include "oracle.h"
 #include "recipes.h"
+#include "roll.h"
 #include "server.h"
 #include "simq.h"
 #include "truth.h"
@@ -88,6 +89,8 @@ const char *rest_problem(int64_t *ret_until)
 			return "a sidecar is not connected";
 	if (lists_problem())
 		return lists_problem();
+	if (roll_problem())
+		return roll_problem();
 	if (!sim.options.ticks && !sim.options.disagree)
 		return tasks_problem(ret_until);
 	/* Jobs and other files keep leaders that are not the best; but whose clock is off is looked at. */
@@ -217,6 +220,8 @@ static uint64_t moves_allowed(const struct truth *truth, enum change what, unsig
 
 	if (was_judged_otherwise_meanwhile(truth, what, task))
 		return 3;
+	if (sim.options.roll)
+		return 4; /* while it is without a keeper, sidecars hear of the change one by one */
 	return twice || is_led_by_a_last_resort(truth, task) ? 2 : 1;
 }
 
@@ -277,7 +282,8 @@ static void check_requests(enum change what)
 	double each = (double)(sim.caused - requests_before) / (running ? running : 1);
 	double roster = (sim.n_hosts + 4.0) / (running ? running : 1);
 	unsigned elections = sim.n_tasks + (sim.options.queues ? QUEUES : 0);
-	double bound = 10 + running + 8 * elections + 2 * (double)records + roster;
+	double begins = sim.options.roll ? 40 : 0; /* a roll, or ends */
+	double bound = 10 + begins + running + 8 * elections + 2 * (double)records + roster;
 	sim.figures.sum_requests += each;
 	if (each > sim.figures.worst_requests)
 		sim.figures.worst_requests = each;

@@ -11,6 +11,7 @@
 #include "lists.h"
 #include "notices.h"
 #include "recipes.h"
+#include "roll.h"
 #include "renames.h"
 #include "rest.h"
 #include "schedules.h"
@@ -349,6 +350,7 @@ void scenario_begin(void)
 	schedules_begin();
 	renames_begin();
 	lists_begin();
+	roll_begin();
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].most_ms < sim.timeout_ms)
 			servers[i].most_ms = sim.timeout_ms;

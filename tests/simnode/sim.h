@@ -95,7 +95,8 @@ struct figures {
 	int64_t worst_offer; /* the latest behind its tick, in quiet times */
 	/* Files with another name of a task; what was moved; times that both were led. */
 	uint64_t renamed, moved, beside;
-	uint64_t lists; /* that hands damaged */
+	uint64_t lists;		     /* that hands damaged */
+	uint64_t roll, roll_rest[4]; /* damages by hand; sidecars at rest, by their state */
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
 	/* recipes */
 	uint64_t counted[3];		       /* additions and questions by their outcome */
@@ -133,6 +134,7 @@ struct options {
 	bool creep;	       /* time goes on within a turn */
 	bool crowd;	       /* hundreds of tasks, and a user who waits for thousands of things */
 	bool lists;	       /* what workers list is apart, in lists that are damaged */
+	bool roll;	       /* fleets of two and more have a roll, which hands damage */
 	bool hostages; /* in quiet times servers keep sessions whose requests they do not do */
 	bool verbose;
 };

@@ -10,6 +10,7 @@
 #include "lists.h"
 #include "notices.h"
 #include "recipes.h"
+#include "roll.h"
 #include "renames.h"
 #include "simq.h"
 #include "node/schedule/schedules.h"
@@ -240,6 +241,7 @@ static void set_lists(struct site *s)
 	bool lists = sim.options.lists && !s->machine->older;
 
 	s->settings.lists_from = s->machine->older ? SIZE_MAX : lists ? 1 : 0;
+	s->settings.roll_from = sim.options.roll && !s->machine->older ? ROLL_SMALL : 0;
 	s->settings.lists_keep_ms = lists ? LISTS_KEPT_MS : LISTS_UNAUDITED;
 }
 

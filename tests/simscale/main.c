@@ -17,6 +17,7 @@ struct plan plan = {.tasks = 1000,
 		    .servers = 5,
 		    .timeout_ms = 10000,
 		    .yield_delay_ms = 2000,
+		    .roll_from = 200,
 		    .start_us = SECOND,
 		    .restart_us = 100 * MS,
 		    .read_us = 20,
@@ -34,6 +35,7 @@ static const char help[] =
 	"  --servers N       that serve clients (5)\n"
 	"  --timeout S       session timeout, seconds (10)\n"
 	"  --yield-delay S   (2)\n"
+	"  --roll-from N     workers from which a roll is kept; 0: never (200)\n"
 	"  --start-within S  all workers (1)\n"
 	"  --restart-every MS  of the rolling upgrade (100)\n"
 	"  --restarts N      of so many workers alone (0: all)\n"
@@ -224,19 +226,13 @@ static bool one_size(unsigned workers)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"tasks", 1, NULL, 'k'},
-		{"spread", 1, NULL, 's'},
-		{"servers", 1, NULL, 'S'},
-		{"timeout", 1, NULL, 't'},
-		{"yield-delay", 1, NULL, 'y'},
-		{"start-within", 1, NULL, 'w'},
-		{"restart-every", 1, NULL, 'r'},
-		{"restarts", 1, NULL, 'n'},
-		{"read-us", 1, NULL, 'R'},
-		{"write-us", 1, NULL, 'W'},
-		{"event-us", 1, NULL, 'E'},
-		{"bytes-per-us", 1, NULL, 'B'},
-		{NULL, 0, NULL, 0},
+		{"tasks", 1, NULL, 'k'},	{"spread", 1, NULL, 's'},
+		{"servers", 1, NULL, 'S'},	{"timeout", 1, NULL, 't'},
+		{"yield-delay", 1, NULL, 'y'},	{"roll-from", 1, NULL, 'o'},
+		{"start-within", 1, NULL, 'w'}, {"restart-every", 1, NULL, 'r'},
+		{"restarts", 1, NULL, 'n'},	{"read-us", 1, NULL, 'R'},
+		{"write-us", 1, NULL, 'W'},	{"event-us", 1, NULL, 'E'},
+		{"bytes-per-us", 1, NULL, 'B'}, {NULL, 0, NULL, 0},
 	};
 	unsigned sizes[SIZES_MAX] = {10, 50, 200}, n = 3;
 	bool ok = true;
@@ -249,6 +245,7 @@ int main(int argc, char **argv)
 		case 'S': plan.servers = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 't': plan.timeout_ms = (int64_t)(strtod(optarg, NULL) * 1000); break;
 		case 'y': plan.yield_delay_ms = (int64_t)(strtod(optarg, NULL) * 1000); break;
+		case 'o': plan.roll_from = strtoul(optarg, NULL, 10); break;
 		case 'w': plan.start_us = (int64_t)(strtod(optarg, NULL) * SECOND); break;
 		case 'r': plan.restart_us = (int64_t)(strtod(optarg, NULL) * MS); break;
 		case 'n': plan.restarts = (unsigned)strtoul(optarg, NULL, 10); break;

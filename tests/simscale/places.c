@@ -176,6 +176,7 @@ void places_begin(void)
 		p->settings = (struct node_settings){.servers = "zookeeper:2181",
 						     .root = SCALE_ROOT,
 						     .session_timeout_ms = plan.timeout_ms,
+						     .roll_from = plan.roll_from,
 						     .hostname = p->hostname,
 						     .name = p->name,
 						     .machine = p->machine_id};

@@ -15,6 +15,7 @@ struct plan {
 	unsigned spread;  /* workers that list a task; 0: all */
 	unsigned servers; /* that serve clients; one of them leads the others */
 	int64_t timeout_ms;
+	size_t roll_from;
 	int64_t yield_delay_ms, start_us;    /* all workers are started within */
 	int64_t restart_us;		     /* between two restarts of the rolling upgrade */
 	unsigned restarts;		     /* of so many workers, 0: of all */
