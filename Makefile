@@ -25,7 +25,7 @@ CHECK_CFLAGS := $(if $(filter undefined,$(origin CFLAGS)),-Os,$(CFLAGS))
 # The packages: how their names are written, tests/packages says.
 PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev \
 	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev \
-	libcurl4-openssl-dev uuid-dev musl-tools
+	libcurl4-openssl-dev uuid-dev zlib1g-dev musl-tools
 PACKAGES_DEMO := zookeeper default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd mandoc \
 	curl jq shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash tzdata
@@ -106,8 +106,8 @@ LIBS_zkleader-notify   := -lconfuse -ljansson -lsmartcols
 include include/library.mk
 all: $(PROGRAMS:%=$(B)/%) $(LIBRARIES)
 # The daemon's archive has what node/ and control/ call in host.h, store.h and peer.h: they need one another.
-# Ids of src/base need libuuid.
-link = $(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group -luuid
+# Ids of src/base need libuuid, the roll of src/wire zlib.
+link = $(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group -luuid -lz
 # $(1): a program, $(2): the object of its main().
 define program
 $(1): $(2) $(LINKS_$(notdir $(1)))

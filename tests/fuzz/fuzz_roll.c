@@ -75,7 +75,7 @@ static void check_log(const struct roll_head *h, struct feed *f)
 	size_t kept = roll_log_newest(h->log, h->log_len, most), gone = h->log_len - kept;
 	int64_t before = roll_log_zxid(h->log, gone);
 	struct roll_head rest = *h, again;
-	struct buffer out;
+	struct buffer out, plain;
 	const char *why;
 	int64_t sum;
 
@@ -85,11 +85,13 @@ static void check_log(const struct roll_head *h, struct feed *f)
 	rest.log_len = kept;
 	if (kept == 0 && h->log_len > 0)
 		FUZZ_CHECK(before == h->zxid);
-	buffer_init(&out, 2 * ROLL_BYTES_MAX);
+	buffer_init(&out, 2 * ROLL_LOG_MAX);
+	buffer_init(&plain, ROLL_PLAIN_MAX);
 	FUZZ_CHECK(roll_pack_head(&out, &rest) > 0);
-	FUZZ_CHECK(roll_parse_head(out.data, out.len, &again, &sum, &why) == 0);
+	FUZZ_CHECK(roll_parse_head(out.data, out.len, &plain, &again, &sum, &why) == 0);
 	FUZZ_CHECK(again.zxid == h->zxid && again.log_len == kept);
 	buffer_done(&out);
+	buffer_done(&plain);
 }
 
 static void check_head(const struct roll_head *h, int64_t sum, struct feed *f)
@@ -97,13 +99,13 @@ static void check_head(const struct roll_head *h, int64_t sum, struct feed *f)
 	const struct roll_changes changes = {on_batch, on_joined, on_left, NULL};
 	struct roll_changes with = changes;
 	struct roll_head again;
-	struct buffer out;
+	struct buffer out, plain;
 	struct tally t;
 	const char *why;
 	int64_t same;
 
 	FUZZ_CHECK(h->base >= 0 && h->zxid >= 1 && h->base <= h->zxid && sum > 0);
-	FUZZ_CHECK(h->n_chunks <= ROLL_CHUNKS_MAX && h->log_len <= ROLL_BYTES_MAX);
+	FUZZ_CHECK(h->n_chunks <= ROLL_CHUNKS_MAX && h->log_len <= ROLL_LOG_MAX);
 	for (size_t i = 0; i < h->n_chunks; i++)
 		FUZZ_CHECK(h->chunks[i] >= 0);
 	tally_init(&t);
@@ -112,33 +114,38 @@ static void check_head(const struct roll_head *h, int64_t sum, struct feed *f)
 	roll_each_change(h, &with);
 	FUZZ_CHECK(t.zxid == h->zxid);
 	buffer_done(&t.entries);
-	buffer_init(&out, 2 * ROLL_BYTES_MAX);
+	buffer_init(&out, 2 * ROLL_LOG_MAX);
+	buffer_init(&plain, ROLL_PLAIN_MAX);
 	FUZZ_CHECK(roll_pack_head(&out, h) > 0);
-	FUZZ_CHECK(roll_parse_head(out.data, out.len, &again, &same, &why) == 0);
+	FUZZ_CHECK(roll_parse_head(out.data, out.len, &plain, &again, &same, &why) == 0);
 	FUZZ_CHECK(again.base == h->base && again.zxid == h->zxid &&
 		   again.n_chunks == h->n_chunks && again.log_len == h->log_len);
 	/* Another byte, or one less, and it is none. */
 	size_t at = feed_below(f, out.len);
 	out.data[at] ^= (uint8_t)(1U << feed_below(f, 8));
-	FUZZ_CHECK(roll_parse_head(out.data, out.len, &again, &same, &why) == -EBADMSG);
-	FUZZ_CHECK(roll_parse_head(out.data, out.len - 1, &again, &same, &why) == -EBADMSG);
+	FUZZ_CHECK(roll_parse_head(out.data, out.len, &plain, &again, &same, &why) == -EBADMSG);
+	FUZZ_CHECK(roll_parse_head(out.data, out.len - 1, &plain, &again, &same, &why) == -EBADMSG);
 	buffer_done(&out);
+	buffer_done(&plain);
 	check_log(h, f);
 }
 
 static void try_head(const uint8_t *data, size_t size, struct feed *f)
 {
+	struct buffer plain;
 	struct roll_head h;
 	const char *why = NULL;
 	int64_t sum = -1;
 	int e;
 
 	memset(&h, 0xa5, sizeof(h));
-	e = roll_parse_head(data, size, &h, &sum, &why);
-	if (e == 0) {
+	buffer_init(&plain, ROLL_PLAIN_MAX);
+	e = roll_parse_head(data, size, &plain, &h, &sum, &why);
+	if (e == 0)
 		check_head(&h, sum, f);
+	buffer_done(&plain);
+	if (e == 0)
 		return;
-	}
 	FUZZ_CHECK(e == -EBADMSG && why && why[0] != '\0' && fuzz_is_line(why, strlen(why)));
 	FUZZ_CHECK((uint8_t) * (const char *)&h.n_chunks == 0xa5); /* untouched */
 }

@@ -57,14 +57,16 @@ static void lie(const struct tree *t, path_id path)
 {
 	const struct znode *node = tree_get(t, path);
 	const struct znode *workers = tree_get(t, path_intern(WORKERS_PATH));
-	struct buffer log, joined, left, bytes;
+	struct buffer log, joined, left, bytes, plain;
 	struct roll_head head = {.base = 1};
 	const char *why;
 	int64_t sum;
 
+	buffer_init(&plain, ROLL_PLAIN_MAX);
 	if (node->data)
-		(void)roll_parse_head(node->data->bytes, node->data->len, &head, &sum, &why);
-	buffer_init(&log, ROLL_BYTES_MAX);
+		(void)roll_parse_head(node->data->bytes, node->data->len, &plain, &head, &sum,
+				      &why);
+	buffer_init(&log, ROLL_LOG_MAX);
 	buffer_init(&joined, ROLL_BYTES_MAX);
 	buffer_init(&left, ROLL_BYTES_MAX);
 	buffer_init(&bytes, 4 * ROLL_BYTES_MAX);
@@ -78,6 +80,7 @@ static void lie(const struct tree *t, path_id path)
 	buffer_append(&log, head.log, head.log_len);
 	roll_pack_batch(&log, zxid, &joined, !leaves, &left, leaves);
 	head.zxid = zxid;
+	head.workers += random_range(-1, 1) * (head.workers > 0);
 	head.log = (const char *)log.data;
 	head.log_len = log.len;
 	if (roll_pack_head(&bytes, &head) > 0)
@@ -86,6 +89,7 @@ static void lie(const struct tree *t, path_id path)
 	buffer_done(&joined);
 	buffer_done(&left);
 	buffer_done(&bytes);
+	buffer_done(&plain);
 }
 
 static void on_fault(void *arg, uint64_t number)

@@ -20,9 +20,9 @@ static const struct node_settings settings = {.servers = "127.0.0.1:2181",
 static struct session session;
 static struct registry registry;
 static char news[400];
-static struct buffer batches, joined, left, bytes; /* of the head that was made last */
-static bool bare;				   /* its records are left out */
-static const char *before;			   /* in the roll before its batch, NULL */
+static struct buffer batches, joined, left, bytes, plain; /* of the head that was made last */
+static bool bare;					  /* its records are left out */
+static const char *before;				  /* in the roll before its batch, NULL */
 
 static void on_joined(void *arg, struct member *m)
 {
@@ -95,6 +95,7 @@ static void begin(void)
 	buffer_init(&joined, ROLL_BYTES_MAX);
 	buffer_init(&left, ROLL_BYTES_MAX);
 	buffer_init(&bytes, 2 * ROLL_BYTES_MAX);
+	buffer_init(&plain, ROLL_PLAIN_MAX);
 	log_setup(LOG_ERROR, LOG_TEXT, false);
 	session_init(&session, &host, &settings, &session_handlers);
 	registry_init(&registry, &settings, &session, &handlers);
@@ -450,7 +451,7 @@ Test(roll, without_one_each_list_is_proof)
 static struct store_reply crowd(struct buffer *chunk)
 {
 	static char *list[CROWD], ids[CROWD][8];
-	struct roll_head head = {.base = 10, .zxid = 10, .n_chunks = 1};
+	struct roll_head head = {.base = 10, .zxid = 10, .workers = CROWD, .n_chunks = 1};
 
 	buffer_init(chunk, 2 * ROLL_BYTES_MAX);
 	for (size_t i = 0; i < CROWD; i++) {
@@ -520,6 +521,38 @@ Test(roll, a_chunk_that_is_damaged_is_as_if_it_were_not_there)
 	buffer_done(&chunk);
 }
 
+/* All may have come at the same time: the head that has them is waited for. */
+Test(roll, many_new_workers_wait_for_one_who_keeps_it)
+{
+	struct buffer chunk;
+
+	answers("list! workers", crowd(&chunk));
+	answers("get! roll", failed(STORE_NO_NODE));
+	cr_expect_not(is_open("get workers/w01"));
+	answers("exists! roll", owned_by(0));
+	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 1}));
+	answers("get roll/0", holds(chunk.data, chunk.len, (struct store_stat){.version = 1}));
+	answers("get workers/w00", record_of("w00"));
+	cr_expect_eq(registry.fleet.n_members, CROWD);
+	cr_expect(registry.workers.quiet && registry_settled(&registry));
+	buffer_done(&chunk);
+}
+
+Test(roll, many_new_workers_do_not_wait_for_long)
+{
+	struct buffer chunk;
+
+	answers("list! workers", crowd(&chunk));
+	answers("get! roll", head_of(4, 8, NULL, NULL));
+	answers("exists! roll/keeper", owned_by(OTHER));
+	pass(ROLL_LAG_MS - 1);
+	cr_expect_not(is_open("get workers/w01"));
+	pass(100);
+	answers("get workers/w01", record_of("w01"));
+	cr_expect(is_open("list! workers"));
+	buffer_done(&chunk);
+}
+
 /* --- keeping it ------------------------------------------------------------------------------------------- */
 
 static struct roll_head sent; /* the head that was written last */
@@ -559,9 +592,9 @@ static void script_says(int64_t base, int64_t zxid, const char *expected, int li
 {
 	const char *why = "";
 
-	cr_assert_eq(
-		roll_parse_head(store.last.last_data, store.last.last_len, &sent, &sent_sum, &why),
-		0, "line %d: %s", line, why);
+	cr_assert_eq(roll_parse_head(store.last.last_data, store.last.last_len, &plain, &sent,
+				     &sent_sum, &why),
+		     0, "line %d: %s", line, why);
 	cr_expect_eq(sent.base, base, "line %d: %d", line, (int)sent.base);
 	cr_expect_eq(sent.zxid, zxid, "line %d: %d", line, (int)sent.zxid);
 	said[0] = '\0';

@@ -10,7 +10,7 @@
 #define RAW(text)  text, sizeof(text) - 1
 #define LOG_IS_BAD "log: no batches from base to zxid"
 
-static struct buffer batches, bytes, joined, left;
+static struct buffer batches, bytes, joined, left, plain;
 static char news[2000];
 static struct roll_head out;
 static const char *why;
@@ -18,8 +18,9 @@ static int64_t sum;
 
 static void init(void)
 {
-	buffer_init(&batches, 4 * ROLL_BYTES_MAX);
-	buffer_init(&bytes, 4 * ROLL_BYTES_MAX);
+	buffer_init(&batches, 2 * ROLL_LOG_MAX);
+	buffer_init(&bytes, 2 * ROLL_LOG_MAX);
+	buffer_init(&plain, ROLL_PLAIN_MAX);
 	buffer_init(&joined, 4 * ROLL_BYTES_MAX);
 	buffer_init(&left, 4 * ROLL_BYTES_MAX);
 	why = "";
@@ -31,6 +32,7 @@ static void done(void)
 	buffer_done(&bytes);
 	buffer_done(&joined);
 	buffer_done(&left);
+	buffer_done(&plain);
 }
 
 TestSuite(roll_record, .init = init, .fini = done);
@@ -99,6 +101,7 @@ static int64_t seal(int64_t base, int64_t zxid)
 {
 	struct roll_head head = {.base = base,
 				 .zxid = zxid,
+				 .workers = 3,
 				 .chunks = {11, 0, INT64_MAX},
 				 .n_chunks = 3,
 				 .log = (const char *)batches.data,
@@ -110,7 +113,7 @@ static int64_t seal(int64_t base, int64_t zxid)
 
 static int parse(void)
 {
-	return roll_parse_head(bytes.data, bytes.len, &out, &sum, &why);
+	return roll_parse_head(bytes.data, bytes.len, &plain, &out, &sum, &why);
 }
 
 #define refused(base, zxid, expected) script_refused(base, zxid, expected, __LINE__)
@@ -144,6 +147,7 @@ Test(roll_record, a_head_says_what_was_packed)
 	cr_expect_eq(sum, sealed);
 	cr_expect_eq(out.base, 10);
 	cr_expect_eq(out.zxid, 14);
+	cr_expect_eq(out.workers, 3);
 	cr_assert_eq(out.n_chunks, 3);
 	cr_expect_eq(out.chunks[0], 11);
 	cr_expect_eq(out.chunks[1], 0);
@@ -197,7 +201,7 @@ Test(roll_record, no_bit_of_a_head_may_be_another)
 		bytes.data[bit / 8] ^= (uint8_t)(1U << bit % 8);
 	}
 	for (size_t cut = 0; cut < bytes.len; cut++)
-		cr_expect_eq(roll_parse_head(bytes.data, cut, &out, &sum, &why), -EBADMSG);
+		cr_expect_eq(roll_parse_head(bytes.data, cut, &plain, &out, &sum, &why), -EBADMSG);
 	cr_expect_eq(parse(), 0);
 }
 
@@ -357,6 +361,7 @@ static void fill_log(int64_t n)
 	buffer_clear(&batches);
 	buffer_append(&batches, RAW("\x93\x01\x90\x90"));
 	for (int64_t i = 2; i <= n; i++) {
+		empty[7] = (uint8_t)(i / 65536);
 		empty[8] = (uint8_t)(i / 256);
 		empty[9] = (uint8_t)(i % 256);
 		buffer_append(&batches, empty, sizeof(empty));
@@ -365,15 +370,16 @@ static void fill_log(int64_t n)
 
 Test(roll_record, the_log_has_its_limit)
 {
-	int64_t n = 1 + (int64_t)ROLL_BYTES_MAX / 12;
+	int64_t n = 1 + (int64_t)ROLL_LOG_MAX / 12;
 
 	fill_log(n);
-	cr_assert_eq(batches.len, ROLL_BYTES_MAX);
+	cr_assert_leq(batches.len, ROLL_LOG_MAX);
+	cr_assert_gt(batches.len + 12, ROLL_LOG_MAX);
 	cr_assert_gt(seal(0, n), 0);
 	cr_expect_eq(parse(), 0, "%s", why);
 	n++;
 	fill_log(n);
-	refused(0, n, "log: not at most 64 KiB");
+	refused(0, n, "log: not at most 512 KiB");
 }
 
 Test(roll_record, chunks_have_their_number)
@@ -383,10 +389,11 @@ Test(roll_record, chunks_have_their_number)
 		buffer_clear(&batches);
 		buffer_clear(&bytes);
 		pack_init(&p, &batches);
-		pack_map(&p, 4);
+		pack_map(&p, 5);
 		pack_kv_int(&p, "base", 10);
 		pack_kv_int(&p, "zxid", 10);
 		pack_kv_int(&p, "set", 0);
+		pack_kv_int(&p, "workers", 0);
 		pack_str(&p, "chunks");
 		pack_array(&p, n);
 		for (size_t i = 0; i < n; i++)
@@ -400,7 +407,7 @@ Test(roll_record, chunks_have_their_number)
 /* A full head has room for all of its chunks. */
 Test(roll_record, what_does_not_fit_is_not_written)
 {
-	struct roll_head head = {.zxid = 1 + (int64_t)ROLL_BYTES_MAX / 12,
+	struct roll_head head = {.zxid = 1 + (int64_t)ROLL_LOG_MAX / 12,
 				 .n_chunks = ROLL_CHUNKS_MAX};
 
 	for (size_t i = 0; i < ROLL_CHUNKS_MAX; i++)
@@ -411,7 +418,7 @@ Test(roll_record, what_does_not_fit_is_not_written)
 	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
 	cr_expect_eq(parse(), 0, "%s", why);
 	buffer_clear(&bytes);
-	fill_log(8000);
+	fill_log(2 + (int64_t)ROLL_PLAIN_MAX / 12);
 	head.log = (const char *)batches.data;
 	head.log_len = batches.len;
 	cr_expect_eq(roll_pack_head(&bytes, &head), 0);

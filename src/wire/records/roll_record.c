@@ -1,22 +1,28 @@
 #include "wire/records/roll_record.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
+#include "base/mem.h"
 #include "core/fleet/rank.h"
 #include "wire/records/fields.h"
 
-#define SEALED_MAX (ROLL_BYTES_MAX + 8 * 1024) /* bytes: a log and the rest of a head, or a chunk */
+#define SEALED_MAX (ROLL_PLAIN_MAX + 1024) /* bytes that cannot be compressed become more */
+#define LEVEL	   1			   /* of zlib: the fastest */
 
 struct sealed {
 	int64_t sum;
+	int64_t size; /* of what the bytes are once uncompressed */
 	const char *bytes;
 	size_t bytes_len;
 };
 
 static const struct key sealed_keys[] = {
 	INT_KEY(sealed, sum, KEY_REQUIRED, 1, INT64_MAX, "not a sum"),
-	BYTES_KEY(sealed, bytes, KEY_REQUIRED, SEALED_MAX, "not at most 72 KiB"),
+	INT_KEY(sealed, size, KEY_REQUIRED, 0, ROLL_PLAIN_MAX, "not from 0 to 520 KiB"),
+	BYTES_KEY(sealed, bytes, KEY_REQUIRED, SEALED_MAX, "not at most 521 KiB"),
 };
 static const struct keys sealed = KEYS(sealed_keys, sealed, SEALED_MAX + 64);
 
@@ -29,19 +35,41 @@ static int64_t sum_of(const void *bytes, size_t len)
 
 int64_t roll_seal(struct buffer *out, const void *bytes, size_t len)
 {
-	struct sealed s = {.sum = sum_of(bytes, len), .bytes = bytes, .bytes_len = len};
+	uLongf packed_len = compressBound(len);
+	char *packed = mem_alloc(packed_len);
+	bool good = len <= ROLL_PLAIN_MAX &&
+		    compress2((Bytef *)packed, &packed_len, bytes, len, LEVEL) == Z_OK;
+	struct sealed s = {.sum = sum_of(packed, packed_len),
+			   .size = (int64_t)len,
+			   .bytes = packed,
+			   .bytes_len = packed_len};
 
-	return keys_write(out, &sealed, &s) == 0 ? s.sum : 0;
+	good = good && keys_write(out, &sealed, &s) == 0;
+	free(packed);
+	return good ? s.sum : 0;
 }
 
-static int unseal(const void *data, size_t len, struct sealed *ret_sealed, const char **ret_why)
+static int unseal(const void *data, size_t len, struct buffer *plain, int64_t *ret_sum,
+		  const char **ret_why)
 {
-	int e = keys_read(data, len, &sealed, ret_sealed, ret_why);
+	struct sealed s;
+	int e = keys_read(data, len, &sealed, &s, ret_why);
 
+	buffer_clear(plain);
 	if (e < 0)
 		return e;
+	*ret_sum = s.sum;
 	*ret_why = "sum: not that of the bytes";
-	return ret_sealed->sum == sum_of(ret_sealed->bytes, ret_sealed->bytes_len) ? 0 : -EBADMSG;
+	if (s.sum != sum_of(s.bytes, s.bytes_len))
+		return -EBADMSG;
+	*ret_why = "bytes: not what size says";
+	uLongf size = (uLongf)s.size;
+	if (buffer_reserve(plain, size) < size ||
+	    uncompress(plain->data, &size, (const Bytef *)s.bytes, s.bytes_len) != Z_OK ||
+	    size != (uLongf)s.size)
+		return -EBADMSG;
+	buffer_added(plain, size);
+	return 0;
 }
 
 int64_t roll_set(int64_t set, const char *id)
@@ -219,9 +247,10 @@ static const struct key head_keys[] = {
 	INT_KEY(roll_head, base, KEY_REQUIRED, 0, INT64_MAX, NOT_ZXID),
 	INT_KEY(roll_head, zxid, KEY_REQUIRED, 1, INT64_MAX, NOT_ZXID),
 	INT_KEY(roll_head, set, KEY_REQUIRED, 0, INT64_MAX, "not a sum"),
+	INT_KEY(roll_head, workers, KEY_REQUIRED, 0, INT32_MAX, "not a number of workers"),
 	CUSTOM_KEY("chunks", KEY_REQUIRED, parse_chunks, pack_chunks,
 		   "not an array of at most 128 sums"),
-	BYTES_KEY(roll_head, log, KEY_ALWAYS, ROLL_BYTES_MAX, "not at most 64 KiB"),
+	BYTES_KEY(roll_head, log, KEY_ALWAYS, ROLL_LOG_MAX, "not at most 512 KiB"),
 };
 
 static const char *misfit(const void *record)
@@ -229,41 +258,37 @@ static const char *misfit(const void *record)
 	return is_log(record) ? NULL : "log: no batches from base to zxid";
 }
 
-static const struct keys head = KEYS(head_keys, roll_head, SEALED_MAX, .misfit = misfit);
+static const struct keys head = KEYS(head_keys, roll_head, ROLL_PLAIN_MAX, .misfit = misfit);
 
 int64_t roll_pack_head(struct buffer *out, const struct roll_head *h)
 {
 	struct buffer bytes;
 	int64_t sum = 0;
 
-	buffer_init(&bytes, SEALED_MAX);
+	buffer_init(&bytes, ROLL_PLAIN_MAX);
 	if (keys_write(&bytes, &head, h) == 0)
 		sum = roll_seal(out, bytes.data, bytes.len);
 	buffer_done(&bytes);
 	return sum;
 }
 
-int roll_parse_head(const void *data, size_t len, struct roll_head *ret_head, int64_t *ret_sum,
-		    const char **ret_why)
+int roll_parse_head(const void *data, size_t len, struct buffer *ret_plain,
+		    struct roll_head *ret_head, int64_t *ret_sum, const char **ret_why)
 {
-	struct sealed s;
-	int e = unseal(data, len, &s, ret_why);
+	int e = unseal(data, len, ret_plain, ret_sum, ret_why);
 
-	if (e < 0)
-		return e;
-	*ret_sum = s.sum;
-	return keys_read(s.bytes, s.bytes_len, &head, ret_head, ret_why);
+	return e < 0 ? e : keys_read(ret_plain->data, ret_plain->len, &head, ret_head, ret_why);
 }
 
 /* --- chunks --------------------------------------------------------------- */
 
-static int each_entry(const struct sealed *s, const struct roll_changes *h)
+static int each_entry(const struct buffer *plain, const struct roll_changes *h)
 {
 	struct roll_entry entry;
 	struct reader r;
 	int e = 0;
 
-	reader_init(&r, s->bytes, s->bytes_len);
+	reader_init(&r, plain->data, plain->len);
 	while (e == 0 && r.p < r.end) {
 		e = parse_entry(&r, &entry);
 		if (e == 0 && h)
@@ -274,13 +299,18 @@ static int each_entry(const struct sealed *s, const struct roll_changes *h)
 
 int roll_parse_chunk(const void *data, size_t len, int64_t sum, const struct roll_changes *changes)
 {
+	struct buffer plain;
 	const char *why;
-	struct sealed s;
-	int e = unseal(data, len, &s, &why);
+	int64_t sealed_sum;
 
-	if (e == 0 && s.sum != sum)
+	buffer_init(&plain, ROLL_PLAIN_MAX);
+	int e = unseal(data, len, &plain, &sealed_sum, &why);
+	if (e == 0 && sealed_sum != sum)
 		e = -EBADMSG;
 	if (e == 0)
-		e = each_entry(&s, NULL);
-	return e == 0 ? each_entry(&s, changes) : e;
+		e = each_entry(&plain, NULL);
+	if (e == 0)
+		e = each_entry(&plain, changes);
+	buffer_done(&plain);
+	return e;
 }

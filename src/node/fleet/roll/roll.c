@@ -40,7 +40,7 @@ void roll_seek(struct roll *r, int64_t ms)
 {
 	r->state = ROLL_SEEKING;
 	r->first = 0;
-	r->waited = false;
+	r->waited = r->patient = false;
 	host_timer_stop(&r->look);
 	host_timer_stop(&r->lag);
 	r->lag_zxid = 0;
@@ -51,9 +51,11 @@ static void on_seek(void *arg)
 {
 	struct roll *r = arg;
 
-	r->waited = true;
+	r->waited |= r->patient;
+	r->patient = r->behind = false;
 	if (r->state != ROLL_SEEKING)
 		return;
+	folder_release(r->folder);
 	if (r->folder->quiet)
 		folder_quiet(r->folder, false);
 	else if (r->first == 0)
@@ -61,9 +63,22 @@ static void on_seek(void *arg)
 }
 
 /* Those who find the same at the same time do not list the folder all at once. */
+static int64_t turn_of(const struct roll *r)
+{
+	return (int64_t)roll_index(r) * ROLL_LIST_MS;
+}
+
 static void seek_in_turn(struct roll *r)
 {
-	roll_seek(r, (int64_t)roll_index(r) * ROLL_LIST_MS);
+	roll_seek(r, turn_of(r));
+}
+
+void roll_be_patient(struct roll *r)
+{
+	folder_quiet(r->folder, true);
+	if (!r->patient && !r->behind)
+		host_timer_start(&r->seek, patience(r));
+	r->patient = !r->behind;
 }
 
 /* Told once, until the roll is followed again and says who is there. */
@@ -74,6 +89,7 @@ static void distrust(struct roll *r, const char *why)
 	r->told = true;
 	r->bad = r->sum;
 	seek_in_turn(r);
+	r->waited = true; /* who keeps it had time */
 }
 
 /* --- the roll against the folder ------------------------------------------ */
@@ -166,7 +182,7 @@ bool roll_is_proven(struct roll *r)
 
 /* --- the head ------------------------------------------------------------- */
 
-static struct store_reply reply_of(const struct roll_entry *e)
+struct store_reply roll_reply_of(const struct roll_entry *e)
 {
 	return (struct store_reply){.code = STORE_OK,
 				    .text = "ok",
@@ -183,7 +199,7 @@ static bool is_new(void *arg, int64_t zxid)
 static void on_joined(void *arg, const struct roll_entry *e)
 {
 	struct roll *r = arg;
-	struct store_reply reply = reply_of(e);
+	struct store_reply reply = roll_reply_of(e);
 
 	r->own &= strcmp(e->id, r->self) != 0;
 	folder_joined(r->folder, e->id, e->record_len > 0 ? &reply : NULL);
@@ -229,28 +245,37 @@ static bool is_credible(const struct roll *r)
 						  : r->sum != r->bad;
 }
 
+/* The log does not go back to our own list: another one is made. */
+static void list_in_turn(struct roll *r)
+{
+	folder_quiet(r->folder, true);
+	if (!r->behind)
+		host_timer_start(&r->seek, turn_of(r));
+	r->behind = true;
+	r->patient = false;
+}
+
 /*
  * A head that has the first change that our own list had, or a later one, was written since: so
- * somebody keeps the roll. One that is behind has some time, in which the folder is not listed
- * again with each change.
+ * somebody keeps the roll.
  */
 static void seek_on(struct roll *r)
 {
+	bool kept = r->head.zxid >= r->first;
+
 	if (r->first == 0 || keep_claim(r))
 		return; /* until the folder is listed, or all is written anew */
-	if (r->head.zxid >= r->first && r->head.base <= r->zxid && is_credible(r)) {
+	if (kept && r->head.base <= r->zxid && is_credible(r))
 		follow(r);
-		return;
-	}
-	if (r->head.zxid > 0 && !r->waited && !r->vacant) {
-		folder_quiet(r->folder, true);
-		host_timer_start(&r->seek, patience(r));
-	} else if (!r->vacant) {
+	else if (kept && r->head.base > r->zxid)
+		list_in_turn(r);
+	else if (r->head.zxid > 0 && !r->waited && !r->vacant)
+		roll_be_patient(r);
+	else if (!r->vacant)
 		keep_doubt(r);
-	}
 }
 
-static void consider(struct roll *r)
+void roll_consider(struct roll *r)
 {
 	keep_heard(r);
 	if (r->state == ROLL_SEEKING)
@@ -259,137 +284,6 @@ static void consider(struct roll *r)
 		seek_in_turn(r);
 	else if (r->state == ROLL_FOLLOWING)
 		apply(r);
-}
-
-/* Takes what was read; what is bad is as if it were not there. */
-static void take_head(struct roll *r, const struct store_reply *reply)
-{
-	const char *why = NULL;
-
-	buffer_clear(&r->bytes);
-	r->head.zxid = 0;
-	r->sum = 0;
-	r->version = reply->stat.version;
-	if (reply->code != STORE_OK || reply->len == 0)
-		return;
-	if (buffer_append(&r->bytes, reply->data, reply->len) < 0)
-		why = "it is too long";
-	else if (roll_parse_head(r->bytes.data, r->bytes.len, &r->head, &r->sum, &why) == 0)
-		return;
-	r->head.zxid = 0;
-	log_warning("roll refused", LOG_STR("why", why));
-}
-
-/* --- new nodes from chunks ------------------------------------------------ */
-
-struct chunk_read {
-	struct roll *roll;
-	int64_t sum;
-};
-
-static void on_entry(void *arg, const struct roll_entry *e)
-{
-	struct store_reply reply = reply_of(e);
-
-	if (e->record_len > 0)
-		folder_supply(((struct roll *)arg)->folder, e->id, &reply);
-}
-
-/* Those that chunks do not have are read one by one. */
-static void release(struct roll *r)
-{
-	folder_release(r->folder);
-	consider(r);
-}
-
-static void on_chunk(void *arg, const struct store_reply *reply)
-{
-	struct chunk_read *c = arg;
-	struct roll *r = c->roll;
-	const struct roll_changes changes = {.joined = on_entry, .arg = r};
-
-	if (reply->code == STORE_OK && r->folder->held)
-		(void)roll_parse_chunk(reply->data, reply->len, c->sum, &changes);
-	free(c);
-	if (reply->code == STORE_ABANDONED)
-		return;
-	if (--r->chunk_reads == 0)
-		release(r);
-}
-
-static void read_chunks(struct roll *r)
-{
-	const struct roll_changes changes = {.joined = on_entry, .arg = r};
-	char name[16], path[STORE_PATH_MAX];
-
-	if (r->chunk_reads > 0)
-		return;
-	if (r->head.zxid > 0)
-		roll_each_change(&r->head, &changes);
-	for (size_t i = 0; r->head.zxid > 0 && i < r->head.n_chunks; i++) {
-		if (r->head.chunks[i] == 0)
-			continue;
-		struct chunk_read *c = mem_calloc(1, sizeof(*c));
-		*c = (struct chunk_read){r, r->head.chunks[i]};
-		snprintf(name, sizeof(name), "%u", (unsigned)i);
-		roll_path(r, name, path);
-		r->chunk_reads++;
-		store_get(r->session->store, path, false, on_chunk, c);
-	}
-	if (r->chunk_reads == 0)
-		release(r);
-}
-
-static void on_awaited(void *arg, const struct store_reply *reply)
-{
-	if (reply->code == STORE_OK)
-		roll_ask(arg);
-}
-
-static void await_head(struct roll *r)
-{
-	char path[STORE_PATH_MAX];
-
-	roll_path(r, NULL, path);
-	watches_exists(&r->session->watches, path, WATCH_FOLDER, r, on_awaited, r);
-}
-
-static void on_head(void *arg, const struct store_reply *reply)
-{
-	struct roll *r = arg;
-
-	if (reply->code == STORE_ABANDONED)
-		return;
-	r->asked = false;
-	if (reply->code == STORE_UNKNOWN)
-		return; /* the next connection begins anew */
-	r->there = reply->code == STORE_OK;
-	take_head(r, reply);
-	if (!r->there)
-		await_head(r);
-	if (r->again) {
-		r->again = false;
-		roll_ask(r);
-	}
-	if (r->folder->held)
-		read_chunks(r);
-	else
-		consider(r);
-}
-
-void roll_ask(struct roll *r)
-{
-	char path[STORE_PATH_MAX];
-
-	if (!session_is_up(r->session))
-		return;
-	if (r->asked) {
-		r->again = true;
-		return;
-	}
-	r->asked = true;
-	roll_path(r, NULL, path);
-	watches_get(&r->session->watches, path, WATCH_FOLDER, r, on_head, r);
 }
 
 /* --- from outside --------------------------------------------------------- */
@@ -420,14 +314,15 @@ bool roll_listed(struct roll *r)
 	if (r->state == ROLL_OFF && n >= r->from) {
 		r->state = ROLL_SEEKING;
 		r->first = 0;
-		r->waited = false;
+		r->waited = r->patient = r->behind = false;
 		r->there = false;
 	}
 	if (r->state != ROLL_SEEKING)
 		return false;
 	if (r->first == 0)
 		r->first = r->folder->zxid;
-	bool hold = r->folder->n_wanted > ROLL_READS_MAX && 2 * r->folder->n_wanted > n;
+	bool hold = roll_are_many(r) && !r->waited && !r->ours;
+	memset(r->has_read, 0, sizeof(r->has_read));
 	keep_watch(r);
 	roll_ask(r);
 	return hold && r->asked;
@@ -449,7 +344,7 @@ void roll_up(struct roll *r)
 {
 	r->state = r->collects ? ROLL_SEEKING : ROLL_OFF;
 	r->first = 0;
-	r->waited = r->asked = r->again = r->there = false;
+	r->waited = r->patient = r->behind = r->asked = r->again = r->there = false;
 	keep_up(r);
 }
 
@@ -458,6 +353,7 @@ void roll_cut(struct roll *r)
 	host_timer_stop(&r->seek);
 	host_timer_stop(&r->look);
 	host_timer_stop(&r->lag);
+	r->patient = r->behind = false;
 	r->lag_zxid = 0;
 }
 
@@ -482,7 +378,7 @@ void roll_init(struct roll *r, struct session *session, struct folder *folder,
 	r->self = self;
 	r->from = from > 0 ? from : SIZE_MAX;
 	r->handlers = *handlers;
-	buffer_init(&r->bytes, 2 * ROLL_BYTES_MAX);
+	buffer_init(&r->bytes, ROLL_PLAIN_MAX);
 	host_timer_init(&r->seek, session->host, on_seek, r);
 	host_timer_init(&r->look, session->host, on_look, r);
 	host_timer_init(&r->lag, session->host, on_lag, r);

@@ -43,9 +43,9 @@ void roll_joined(struct roll *r, const char *id, const struct store_reply *reply
 		e.record = reply->data;
 		e.record_len = reply->len;
 	}
-	r->dirty[chunk_of(r, id)] = true;
+	keep_dirty(r, chunk_of(r, id));
 	r->pending.n_joined++;
-	if (r->pending.joined.len + ROLL_RECORD_MAX + NAME_ID_MAX + 64 > ROLL_BYTES_MAX)
+	if (r->pending.joined.len + ROLL_RECORD_MAX + NAME_ID_MAX + 64 > ROLL_LOG_MAX)
 		r->collected = 0;
 	else
 		roll_pack_entry(&r->pending.joined, &e);
@@ -61,9 +61,9 @@ void roll_left(struct roll *r, const char *id)
 {
 	if (!r->collects || !name_is_id(id, strlen(id)))
 		return;
-	r->dirty[chunk_of(r, id)] = true;
+	keep_dirty(r, chunk_of(r, id));
 	r->pending.n_left++;
-	if (r->pending.left.len + NAME_ID_MAX + 64 > ROLL_BYTES_MAX)
+	if (r->pending.left.len + NAME_ID_MAX + 64 > ROLL_LOG_MAX)
 		r->collected = 0;
 	else
 		roll_pack_id(&r->pending.left, id);
@@ -121,9 +121,8 @@ static void keep(struct roll *r)
 	collect(r);
 	r->state = ROLL_KEEPING;
 	r->ours = r->busy = r->chunks_known = false;
-	host_timer_stop(&r->seek);
-	host_timer_stop(&r->look);
-	host_timer_stop(&r->lag);
+	roll_cut(r);
+	folder_release(r->folder);
 	folder_quiet(r->folder, false);
 	roll_path(r, NULL, path);
 	roll_ask(r);
@@ -276,9 +275,9 @@ void keep_up(struct roll *r)
 
 void keep_init(struct roll *r)
 {
-	buffer_init(&r->pending.joined, 2 * ROLL_BYTES_MAX);
-	buffer_init(&r->pending.left, 2 * ROLL_BYTES_MAX);
-	buffer_init(&r->sent.bytes, 2 * ROLL_BYTES_MAX);
+	buffer_init(&r->pending.joined, 2 * ROLL_LOG_MAX);
+	buffer_init(&r->pending.left, 2 * ROLL_LOG_MAX);
+	buffer_init(&r->sent.bytes, 2 * ROLL_LOG_MAX);
 	host_timer_init(&r->turn, r->session->host, on_turn, r);
 }
 

@@ -15,11 +15,23 @@ static inline bool roll_is_lost(const struct store_reply *reply)
 
 /* Lists the folder after a while, in which no more is done; from then on it is watched. */
 void roll_seek(struct roll *r, int64_t ms);
+/* Whoever keeps the roll, or is about to, has some time, in which the folder is not listed. */
+void roll_be_patient(struct roll *r);
+/* As reading the worker's node would say; it borrows the record. */
+struct store_reply roll_reply_of(const struct roll_entry *e);
+/* The head is as it was read last: it is followed, or listing goes on. */
+void roll_consider(struct roll *r);
+/* roll_read.c: reads the head, and new workers from it if they are held. */
 void roll_ask(struct roll *r);
 /* A worker has that session after all. */
 void roll_is_back(struct roll *r, int64_t session);
 /* All whose worker nodes are known to be there, for the head. */
 int64_t roll_set_of(const struct roll *r);
+/* Whether so many new workers are to be read that it is not done one by one. */
+static inline bool roll_are_many(const struct roll *r)
+{
+	return r->folder->n_wanted > ROLL_READS_MIN + r->from / 10;
+}
 /* Our place among the workers. */
 size_t roll_index(const struct roll *r);
 void roll_path(const struct roll *r, const char *name, char path[STORE_PATH_MAX]);
@@ -38,6 +50,8 @@ void keep_doubt(struct roll *r);
 void keep_turn(struct roll *r, int64_t ms);
 /* roll_write.c: writes what there is to be written, if that is possible now. */
 void keep_publish(struct roll *r);
+/* A worker of that chunk has come or gone. */
+void keep_dirty(struct roll *r, size_t chunk);
 /* The head has been read. */
 void keep_heard(struct roll *r);
 /* We do not keep it, nor are we about to. */

@@ -17,11 +17,12 @@ static void log_of(const struct roll *r, struct roll_head *head, struct buffer *
 
 	head->zxid = r->zxid;
 	head->set = roll_set_of(r);
+	head->workers = (int64_t)(r->folder->n + r->folder->n_wanted);
 	if (r->collected == 0 || r->collected != old->zxid) {
 		head->base = head->zxid;
 		return;
 	}
-	size_t most = r->zxid == old->zxid ? old->log_len : ROLL_LOG_KEEP;
+	size_t most = r->zxid == old->zxid && !r->all_chunks ? old->log_len : ROLL_LOG_KEEP;
 	size_t keep = roll_log_newest(old->log, old->log_len, most), gone = old->log_len - keep;
 	int64_t before = roll_log_zxid(old->log, gone);
 
@@ -30,7 +31,7 @@ static void log_of(const struct roll *r, struct roll_head *head, struct buffer *
 	if (r->zxid > old->zxid)
 		roll_pack_batch(log, r->zxid, &r->pending.joined, r->pending.n_joined,
 				&r->pending.left, r->pending.n_left);
-	if (log->len > ROLL_BYTES_MAX || roll_log_zxid(log->data, log->len) != r->zxid) {
+	if (log->len > ROLL_LOG_MAX || roll_log_zxid(log->data, log->len) != r->zxid) {
 		if (log->len > 0) { /* too much at once */
 			buffer_clear(log);
 			head->base = head->zxid;
@@ -38,6 +39,12 @@ static void log_of(const struct roll *r, struct roll_head *head, struct buffer *
 	}
 	head->log = (const char *)log->data;
 	head->log_len = log->len;
+}
+
+void keep_dirty(struct roll *r, size_t chunk)
+{
+	if (r->dirty[chunk] < UINT16_MAX)
+		r->dirty[chunk]++;
 }
 
 /* The number of chunks; it is a power of two, and never becomes smaller. */
@@ -102,6 +109,7 @@ static void write_chunk(struct roll *r, struct chunk_writes *w, struct roll_head
 	w->n++;
 	w->len += out->len;
 	r->sent.chunks[k] = true;
+	r->dirty[k] = 0;
 }
 
 static void write_chunks(struct roll *r, struct chunk_writes *w, struct roll_head *head)
@@ -113,11 +121,11 @@ static void write_chunks(struct roll *r, struct chunk_writes *w, struct roll_hea
 	for (size_t k = 0; head->n_chunks == r->head.n_chunks && k < head->n_chunks; k++)
 		head->chunks[k] = r->head.chunks[k];
 	for (size_t k = 0; k < head->n_chunks && w->len < ROLL_AT_ONCE; k++)
-		if (head->chunks[k] == 0 || (r->all_chunks && r->dirty[k]))
+		if (head->chunks[k] == 0 || r->dirty[k] > (r->all_chunks ? 0 : ROLL_CHUNK_LACKS))
 			write_chunk(r, w, head, k);
 	for (size_t i = 0; w->n == 0 && i < head->n_chunks && !again; i++) {
 		size_t k = (r->next_chunk + i) % head->n_chunks;
-		again = r->dirty[k];
+		again = r->dirty[k] > 0;
 		if (again) {
 			write_chunk(r, w, head, k);
 			r->next_chunk = k + 1;
@@ -177,7 +185,7 @@ void keep_publish(struct roll *r)
 		return;
 	}
 	struct chunk_writes *w = mem_calloc(1, sizeof(*w));
-	buffer_init(&log, 4 * ROLL_BYTES_MAX);
+	buffer_init(&log, 4 * ROLL_LOG_MAX);
 	log_of(r, &head, &log);
 	bool changed = r->head.zxid == 0 || head.zxid != r->head.zxid || head.base != r->head.base;
 	if (changed || r->all_chunks)
@@ -195,9 +203,8 @@ static void landed(struct roll *r)
 {
 	const char *why;
 
-	buffer_clear(&r->bytes);
-	buffer_append(&r->bytes, r->sent.bytes.data, r->sent.bytes.len);
-	if (roll_parse_head(r->bytes.data, r->bytes.len, &r->head, &r->sum, &why) != 0)
+	if (roll_parse_head(r->sent.bytes.data, r->sent.bytes.len, &r->bytes, &r->head, &r->sum,
+			    &why) != 0)
 		r->head.zxid = 0;
 	r->version = r->sent.version + 1;
 	r->written = r->sent.sum;
@@ -209,14 +216,22 @@ static void landed(struct roll *r)
 	r->pending.n_left -= r->sent.n_left;
 	bool more = false, missing = false;
 	for (size_t k = 0; k < r->head.n_chunks; k++) {
-		r->dirty[k] &= !r->sent.chunks[k];
 		if (r->sent.chunks[k] && k == r->n_made)
 			r->n_made++;
-		more |= r->dirty[k];
+		more |= r->dirty[k] > 0;
 		missing |= r->head.chunks[k] == 0;
 	}
 	if (more || missing)
 		keep_turn(r, missing ? 0 : REST_MS);
+}
+
+/* Nothing of what was sent was written. */
+static void refused(struct roll *r)
+{
+	r->sent.sum = 0;
+	for (size_t k = 0; k < ROLL_CHUNKS_MAX; k++)
+		if (r->sent.chunks[k])
+			keep_dirty(r, k);
 }
 
 static void on_published(void *arg, const struct store_reply *reply)
@@ -236,7 +251,7 @@ static void on_published(void *arg, const struct store_reply *reply)
 		keep_forget(r);
 		(void)folder_refresh(r->folder); /* it may have grown meanwhile */
 	} else {
-		r->sent.sum = 0;
+		refused(r);
 		r->chunks_known = false; /* somebody has changed or deleted something */
 		r->watched = false;
 		keep_watch(r);
@@ -249,7 +264,8 @@ void keep_heard(struct roll *r)
 	if (r->sent.sum != 0 && !r->busy) { /* the outcome was unknown */
 		if (r->sum == r->sent.sum)
 			landed(r);
-		r->sent.sum = 0;
+		else
+			refused(r);
 	}
 	if (r->state != ROLL_KEEPING || r->busy)
 		return;
