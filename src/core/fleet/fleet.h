@@ -9,7 +9,7 @@
 #include "base/text/worker.h"
 #include "core/fleet/fleet_ranking.h"
 
-#define FLEET_MEMBERS_MAX 5000
+#define FLEET_MEMBERS_MAX 10000
 
 struct member {
 	struct worker *worker; /* owned */

@@ -31,12 +31,16 @@ static size_t place_of(char *const *names, size_t n, const char *name)
 
 size_t folder_place(const struct folder *f, const char *name)
 {
-	return place_of(f->names, f->n, name);
+	size_t place = place_of(f->names, f->n, name);
+
+	for (size_t i = 0; i < f->n_wanted && strcmp(f->wanted[i].name, name) < 0; i++)
+		place++;
+	return place;
 }
 
 static bool is_known(const struct folder *f, const char *name)
 {
-	size_t at = folder_place(f, name);
+	size_t at = place_of(f->names, f->n, name);
 
 	return at < f->n && strcmp(f->names[at], name) == 0;
 }
@@ -176,9 +180,20 @@ static void read_node(struct folder *f, const char *name)
 	store_get(f->session->store, path, false, on_node, read);
 }
 
+static size_t reads_max(const struct folder *f)
+{
+	size_t share = FOLDER_READS_OF_ALL / (f->n + f->n_wanted + 1);
+
+	if (f->first || share > FOLDER_READS_MAX)
+		return FOLDER_READS_MAX;
+	return share > FOLDER_READS_MIN ? share : FOLDER_READS_MIN;
+}
+
 static void ask_wanted(struct folder *f)
 {
-	for (size_t i = 0; !f->held && i < f->n_wanted && f->reads < FOLDER_READS_MAX; i++) {
+	size_t most = reads_max(f);
+
+	for (size_t i = 0; !f->held && i < f->n_wanted && f->reads < most; i++) {
 		if (f->wanted[i].asked)
 			continue;
 		f->wanted[i].asked = true;
@@ -241,6 +256,7 @@ static void on_unlisted(struct folder *f, const struct store_reply *reply)
 {
 	if (reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
 		return; /* the next connection lists it */
+	f->asked = true;
 	if (reply->code == STORE_NO_NODE) {
 		f->handlers.missing(f->handlers.arg);
 		list_later(f, RETRY_MS);
@@ -297,7 +313,7 @@ static void list(struct folder *f)
 		list_later(f, next - now);
 		return;
 	}
-	f->again = f->due = false;
+	f->again = f->due = f->asked = false;
 	f->listed_ms = now;
 	f->listing = true;
 	if (f->quiet)
@@ -313,6 +329,10 @@ void folder_quiet(struct folder *f, bool quiet)
 	f->quiet = quiet;
 	if (was && !quiet)
 		list(f);
+	if (was || !quiet || f->asked)
+		return;
+	host_timer_stop(&f->timer); /* a change was to be looked at */
+	f->due = f->again = false;
 }
 
 void folder_joined(struct folder *f, const char *name, const struct store_reply *reply)
@@ -373,14 +393,14 @@ uint64_t folder_refresh(struct folder *f)
 {
 	uint64_t due = f->lists + (f->listing ? 2 : 1);
 
-	f->dirty = true;
+	f->dirty = f->asked = true;
 	list(f);
 	return due;
 }
 
 void folder_up(struct folder *f)
 {
-	f->again = f->due = false;
+	f->again = f->due = f->asked = false;
 	f->listing = f->held = f->quiet = false;
 	f->listed_ms = INT64_MIN / 2;
 	forget_wanted(f);

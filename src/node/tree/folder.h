@@ -18,8 +18,13 @@
  * load the network.
  */
 #define FOLDER_LIST_NAMES_PER_MS 5
-/* Outstanding reads: with more, urgent requests would wait too long behind them. */
-#define FOLDER_READS_MAX 100
+/*
+ * Outstanding reads: with more, urgent requests would wait too long behind them. All who watch a
+ * big folder read it at the same time, and share what the servers can answer soon.
+ */
+#define FOLDER_READS_MAX    100
+#define FOLDER_READS_MIN    4
+#define FOLDER_READS_OF_ALL 20000
 
 struct folder_handlers {
 	/* A new node. The code is OK, NO_AUTH or FAILED; it is not read again. */
@@ -49,9 +54,11 @@ struct folder {
 	size_t n;
 	bool due;     /* to be listed again */
 	bool refused; /* the last list was refused, and this is logged */
+	bool asked;   /* a list is wanted, whoever tells the changes */
 	bool listing, again, dirty;
 	bool quiet;	/* somebody else tells the changes: it is not watched */
 	bool held;	/* new nodes are not read yet */
+	bool first;	/* others wait for what is read here: it is not slowed down for them */
 	int64_t zxid;	/* of the last change that the last list had */
 	uint64_t lists; /* number of listings answered */
 	int64_t listed_ms;
@@ -99,7 +106,7 @@ void folder_left(struct folder *f, const char *name);
 void folder_supply(struct folder *f, const char *name, const struct store_reply *reply);
 /* Reads the new nodes that are held and were not supplied. */
 void folder_release(struct folder *f);
-/* The place of the name among those that are known, or where it would be. */
+/* The place of the name among those that are known or still to be read, or where it would be. */
 size_t folder_place(const struct folder *f, const char *name);
 /* Has the handler `changed` called, at once if the folder has settled. */
 void folder_touch(struct folder *f);

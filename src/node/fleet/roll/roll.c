@@ -39,7 +39,7 @@ static int64_t patience(const struct roll *r)
 void roll_seek(struct roll *r, int64_t ms)
 {
 	r->state = ROLL_SEEKING;
-	r->first = 0;
+	r->first = r->patient_ms = 0;
 	r->waited = r->patient = false;
 	host_timer_stop(&r->look);
 	host_timer_stop(&r->lag);
@@ -47,15 +47,30 @@ void roll_seek(struct roll *r, int64_t ms)
 	host_timer_start(&r->seek, ms);
 }
 
+/* Whoever keeps it goes on, and so it may be that we need not list: but not for ever. */
+static bool has_time(struct roll *r)
+{
+	bool goes_on = r->head.zxid > r->patient_with;
+
+	return goes_on &&
+	       host_now_ms(r->session->host) - r->patient_ms < session_told_timeout(r->session);
+}
+
 static void on_seek(void *arg)
 {
 	struct roll *r = arg;
 
+	if (r->state == ROLL_SEEKING && r->patient && has_time(r)) {
+		r->patient = false;
+		roll_be_patient(r);
+		return;
+	}
 	r->waited |= r->patient;
 	r->patient = r->behind = false;
 	if (r->state != ROLL_SEEKING)
 		return;
-	folder_release(r->folder);
+	if (r->waited)
+		folder_release(r->folder);
 	if (r->folder->quiet)
 		folder_quiet(r->folder, false);
 	else if (r->first == 0)
@@ -65,7 +80,7 @@ static void on_seek(void *arg)
 /* Those who find the same at the same time do not list the folder all at once. */
 static int64_t turn_of(const struct roll *r)
 {
-	return (int64_t)roll_index(r) * ROLL_LIST_MS;
+	return (int64_t)(roll_index(r) / ROLL_LISTS_PER_MS);
 }
 
 static void seek_in_turn(struct roll *r)
@@ -76,9 +91,13 @@ static void seek_in_turn(struct roll *r)
 void roll_be_patient(struct roll *r)
 {
 	folder_quiet(r->folder, true);
-	if (!r->patient && !r->behind)
-		host_timer_start(&r->seek, patience(r));
-	r->patient = !r->behind;
+	if (r->patient || r->behind)
+		return;
+	if (r->patient_ms == 0)
+		r->patient_ms = host_now_ms(r->session->host);
+	r->patient = true;
+	r->patient_with = r->head.zxid;
+	host_timer_start(&r->seek, patience(r));
 }
 
 /* Told once, until the roll is followed again and says who is there. */
@@ -231,6 +250,7 @@ static void follow(struct roll *r)
 		log_info("the roll is followed", LOG_INT("workers", (int64_t)r->folder->n));
 		r->state = ROLL_FOLLOWING;
 		host_timer_stop(&r->seek);
+		r->folder->first = false;
 		r->collects = r->doubted = false;
 		folder_quiet(r->folder, true);
 		look_later(r);
@@ -243,6 +263,11 @@ static bool is_credible(const struct roll *r)
 {
 	return r->head.zxid == r->zxid && !r->own ? r->head.set == roll_set_of(r)
 						  : r->sum != r->bad;
+}
+
+bool roll_has_gap(const struct roll *r)
+{
+	return r->head.zxid >= r->first && r->head.base > r->zxid;
 }
 
 /* The log does not go back to our own list: another one is made. */
@@ -261,14 +286,12 @@ static void list_in_turn(struct roll *r)
  */
 static void seek_on(struct roll *r)
 {
-	bool kept = r->head.zxid >= r->first;
-
 	if (r->first == 0 || keep_claim(r))
 		return; /* until the folder is listed, or all is written anew */
-	if (kept && r->head.base <= r->zxid && is_credible(r))
-		follow(r);
-	else if (kept && r->head.base > r->zxid)
+	if (roll_has_gap(r))
 		list_in_turn(r);
+	else if (r->head.zxid >= r->first && is_credible(r))
+		follow(r);
 	else if (r->head.zxid > 0 && !r->waited && !r->vacant)
 		roll_be_patient(r);
 	else if (!r->vacant)
@@ -313,7 +336,7 @@ bool roll_listed(struct roll *r)
 	}
 	if (r->state == ROLL_OFF && n >= r->from) {
 		r->state = ROLL_SEEKING;
-		r->first = 0;
+		r->first = r->patient_ms = 0;
 		r->waited = r->patient = r->behind = false;
 		r->there = false;
 	}
@@ -343,7 +366,7 @@ void roll_watch(struct roll *r, enum store_watch type, const char *path)
 void roll_up(struct roll *r)
 {
 	r->state = r->collects ? ROLL_SEEKING : ROLL_OFF;
-	r->first = 0;
+	r->first = r->patient_ms = 0;
 	r->waited = r->patient = r->behind = r->asked = r->again = r->there = false;
 	keep_up(r);
 }

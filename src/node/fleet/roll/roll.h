@@ -23,16 +23,16 @@
 #include "node/tree/folder.h"
 #include "wire/records/roll_record.h"
 
-#define ROLL_FROM	 200  /* workers */
-#define ROLL_READS_MIN	 2    /* and a tenth of roll-from: new nodes that are read one by one */
-#define ROLL_TURN_MS	 200  /* from the attempt of one to keep the roll to that of the next */
-#define ROLL_LIST_MS	 1    /* likewise, of those who list the folder at the same time */
-#define ROLL_LAG_MS	 1000 /* that the roll may be behind the folder, and more in big fleets */
-#define ROLL_SURE_MAX	 64
-#define ROLL_LOG_KEEP	 ((size_t)1024)	      /* bytes of older batches that stay in the log */
-#define ROLL_CHUNK_NODES 96		      /* workers of a chunk, on the average, at most */
-#define ROLL_CHUNK_LACKS 12		      /* changes, with which it is written in any case */
-#define ROLL_AT_ONCE	 ((size_t)256 * 1024) /* bytes of chunks in one transaction */
+#define ROLL_FROM	  200  /* workers */
+#define ROLL_READS_MIN	  2    /* and a tenth of roll-from: new nodes that are read one by one */
+#define ROLL_TURN_MS	  200  /* from the attempt of one to keep the roll to that of the next */
+#define ROLL_LISTS_PER_MS 2    /* of those who list the folder at the same time */
+#define ROLL_LAG_MS	  1000 /* that the roll may be behind the folder, and more in big fleets */
+#define ROLL_SURE_MAX	  64
+#define ROLL_LOG_KEEP	  ((size_t)1024)       /* bytes of older batches that stay in the log */
+#define ROLL_CHUNK_NODES  96		       /* workers of a chunk, on the average, at most */
+#define ROLL_CHUNK_LACKS  12		       /* changes, with which it is written in any case */
+#define ROLL_AT_ONCE	  ((size_t)256 * 1024) /* bytes of chunks in one transaction */
 
 enum roll_state {
 	ROLL_OFF,	/* the fleet is small, or the roll is not wanted */
@@ -71,8 +71,9 @@ struct roll {
 	int64_t sum;
 	int32_t version;
 	bool there, asked, again;
-	bool patient;	    /* seeking: the head is behind, and has time; the timer runs */
-	bool waited;	    /* and that is over */
+	bool patient; /* seeking: the head is behind, and has time; the timer runs */
+	int64_t patient_ms, patient_with; /* since when, 0; with a head as of that transaction */
+	bool waited;			  /* and that is over */
 	bool behind;	    /* seeking: the timer runs to the next list, as the log has a gap */
 	bool told;	    /* that it lags, or differs; until it is followed again */
 	int64_t bad;	    /* the sum of a head that is not followed any more; 0: none */

@@ -121,6 +121,7 @@ static void keep(struct roll *r)
 	collect(r);
 	r->state = ROLL_KEEPING;
 	r->ours = r->busy = r->chunks_known = false;
+	r->folder->first = true;
 	roll_cut(r);
 	folder_release(r->folder);
 	folder_quiet(r->folder, false);
@@ -177,6 +178,7 @@ static void on_claimed(void *arg, const struct store_reply *reply)
 		keep(r);
 		return;
 	}
+	r->folder->first = false;
 	keep_turn(r, ROLL_AGAIN_MS);
 	roll_ask(r); /* somebody else may keep it */
 }
@@ -240,7 +242,7 @@ static void on_turn(void *arg)
 		keep(r);
 	} else if (r->state != ROLL_OFF && r->vacant) {
 		collect(r);
-		r->ours = true;
+		r->ours = r->folder->first = true;
 		roll_seek(r, 0);
 	} else if (r->state == ROLL_SEEKING && r->doubted) {
 		depose(r);
@@ -258,7 +260,7 @@ void roll_settled(struct roll *r)
 
 void keep_forget(struct roll *r)
 {
-	r->collects = r->ours = r->vacant = r->watched = false;
+	r->collects = r->ours = r->vacant = r->watched = r->folder->first = false;
 	r->busy = r->chunks_known = r->all_chunks = false;
 	r->collected = r->written = r->sent.sum = 0;
 	forget_pending(r);

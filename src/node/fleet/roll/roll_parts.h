@@ -32,6 +32,8 @@ static inline bool roll_are_many(const struct roll *r)
 {
 	return r->folder->n_wanted > ROLL_READS_MIN + r->from / 10;
 }
+/* Whether the head is newer than our first list, and its log does not go back to our last one. */
+bool roll_has_gap(const struct roll *r);
 /* Our place among the workers. */
 size_t roll_index(const struct roll *r);
 void roll_path(const struct roll *r, const char *name, char path[STORE_PATH_MAX]);

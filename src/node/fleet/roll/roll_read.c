@@ -41,12 +41,16 @@ static void on_entry(void *arg, const struct roll_entry *e)
 /* The rest may be in the log of the next head, if this one is behind our list. */
 static void supplied(struct roll *r)
 {
-	if (r->folder->held && roll_are_many(r) && !r->waited && r->head.zxid < r->folder->zxid) {
+	bool late = r->head.zxid < r->folder->zxid && !r->waited;
+
+	if (r->folder->held && roll_are_many(r) && roll_has_gap(r)) {
+		roll_consider(r);
+	} else if (r->folder->held && roll_are_many(r) && late) {
 		roll_be_patient(r);
-		return;
+	} else {
+		folder_release(r->folder);
+		roll_consider(r);
 	}
-	folder_release(r->folder);
-	roll_consider(r);
 }
 
 static void on_chunk(void *arg, const struct store_reply *reply)
@@ -65,13 +69,13 @@ static void on_chunk(void *arg, const struct store_reply *reply)
 		supplied(r);
 }
 
-/* Each is read once for a list, and only where the head has most of those who are listed. */
+/* Each is read once for a list, and only where the head goes on from that and has most names. */
 static void read_chunks(struct roll *r)
 {
 	size_t n = r->folder->n + r->folder->n_wanted;
 	char name[16], path[STORE_PATH_MAX];
 
-	if (4 * r->folder->n_wanted < n || 4 * (size_t)r->head.workers < 3 * n)
+	if (4 * r->folder->n_wanted < n || 4 * (size_t)r->head.workers < 3 * n || roll_has_gap(r))
 		return;
 	for (size_t i = 0; i < r->head.n_chunks; i++) {
 		if (r->head.chunks[i] == 0 || r->has_read[i])
