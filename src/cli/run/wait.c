@@ -11,7 +11,7 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define WORKERS_MAX 5000
+#define WORKERS_MAX 10000
 #define ANSWER_MS   5000 /* time for the answer after the request's own timeout */
 
 enum { OPTION_WORKERS, OPTION_TASK, OPTION_VERSION, OPTION_TIMEOUT };

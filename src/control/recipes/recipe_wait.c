@@ -85,7 +85,7 @@ void recipe_wait(struct call *call)
 {
 	static const struct key keys[] = {
 		OPTION_INT(recipe_wait, wanted, "workers", 0, FLEET_MEMBERS_MAX,
-			   "not from 0 to 5000"),
+			   "not from 0 to 10000"),
 		OPTION_INT(recipe_wait, timeout_ms, "timeout_ms", -1, DURATION_MAX_MS,
 			   "not a number of ms"),
 		OPTION_TEXT(recipe_wait, task, "task", name_is_task, "not the name of a task"),
