@@ -92,7 +92,7 @@ static int take(const struct context *c, struct order *o)
 	take_args(c, o);
 	if (duration)
 		e = options_duration("--for", duration, DURATION_MAX_MS, &o->for_ms, why);
-	if (e == 0 && o->wait && wait[0] != '\0')
+	if (e == 0 && wait && wait[0] != '\0')
 		e = options_duration("--wait", wait, DURATION_MAX_MS, &o->wait_ms, why);
 	if (e == 0 && duration && o->for_ms == 0) {
 		snprintf(why, sizeof(why), "--for: no time at all");

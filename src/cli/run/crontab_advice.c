@@ -71,7 +71,7 @@ static void rewrite_part(int field, const char *part, size_t len, char to[PART_S
 
 static char *of_fields(const char *text)
 {
-	char *all = mem_calloc(strlen(text) + 1, PART_SIZE), part[PART_SIZE];
+	char *all = mem_calloc(strlen(text) + 1, PART_SIZE), *end = all, part[PART_SIZE];
 	int field = 0;
 
 	while (*text && field < FIELDS) {
@@ -82,10 +82,10 @@ static char *of_fields(const char *text)
 			return NULL;
 		}
 		rewrite_part(field, text, len, part);
-		strcat(all, part);
+		end = stpcpy(end, part);
 		text += len;
 		if (*text)
-			strncat(all, text, 1);
+			*end++ = *text;
 		field += *text == ' ';
 		text += *text != '\0';
 		text += strspn(text, " ");

@@ -15,16 +15,16 @@
 #define ENTRY(name) &command_##name,
 static const struct command *const commands[] = {COMMANDS(ENTRY) NULL};
 
-#define ONE(name) +1
+#define LENGTH(list) (sizeof((const struct command *[]){list(ENTRY)}) / sizeof(struct command *))
 /* The groups of the help: so many of the commands each, in their order. */
 static const struct {
 	const char *name;
 	size_t n;
-} groups[] = {{"look", COMMANDS_LOOK(ONE)},
-	      {"decide", COMMANDS_DECIDE(ONE)},
-	      {"run", COMMANDS_RUN(ONE)},
-	      {"queues", COMMANDS_QUEUES(ONE)},
-	      {"recipes", COMMANDS_RECIPES(ONE)}};
+} groups[] = {{"look", LENGTH(COMMANDS_LOOK)},
+	      {"decide", LENGTH(COMMANDS_DECIDE)},
+	      {"run", LENGTH(COMMANDS_RUN)},
+	      {"queues", LENGTH(COMMANDS_QUEUES)},
+	      {"recipes", LENGTH(COMMANDS_RECIPES)}};
 
 static const struct option_spec global[] = {
 	{'s', "socket", "SOCKET", "the sidecar's socket ($ZKLEADER_SOCKET)"},

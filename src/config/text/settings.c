@@ -131,9 +131,9 @@ static void misplaced(struct load *l, const struct outline_item *item)
 			kinds);
 }
 
-/* The index of the key that this statement sets in its section; NO_KEY after a problem. */
-static size_t check_statement(struct load *l, const struct outline_item *item,
-			      const struct section *section)
+/* The setting of the section that this statement sets; NULL after a problem. */
+static struct setting *check_statement(struct load *l, const struct outline_item *item,
+				       const struct section *section)
 {
 	const char *name = l->outline.text + item->start;
 	const struct settings_form *form = section ? section->form : l->form;
@@ -143,23 +143,23 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 
 	if (l->form->section && item->depth == 0) {
 		misplaced(l, item);
-		return NO_KEY;
+		return NULL;
 	}
 	if (index == NO_KEY && section && other && item->kind == OUTLINE_SECTION) {
 		problem(l, item->line, "%s within the %s of line %d: is a \"}\" missing before it?",
 			other->section, form->section, section->line);
-		return NO_KEY;
+		return NULL;
 	}
 	if (index == NO_KEY && form->is_defaults &&
 	    section_form_with(l->form, name, item->key_len)) {
 		problem(l, item->line, "%.*s: has no default: write it in each %s of its own",
 			(int)item->key_len, name,
 			section_form_with(l->form, name, item->key_len)->section);
-		return NO_KEY;
+		return NULL;
 	}
 	if (index == NO_KEY) {
 		unknown_key(l, form, item->line, name, item->key_len);
-		return NO_KEY;
+		return NULL;
 	}
 	assert(section);
 	key = form->keys[index].name;
@@ -181,10 +181,10 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	else if (item->n_values > SETTINGS_VALUES_MAX)
 		problem(l, item->line, "%s: has more than %d values", key, SETTINGS_VALUES_MAX);
 	else
-		return index;
+		return &section->settings[index];
 	if (!section->settings[index].line)
 		section->settings[index].line = item->line;
-	return NO_KEY;
+	return NULL;
 }
 
 /* The section that has to be the only one of its kind, and before those that it is for. */
@@ -252,7 +252,7 @@ static void take_statements(struct load *l)
 	for (size_t i = 0; i < o->n; i++) {
 		const struct outline_item *item = &o->items[i];
 		const struct settings_form *form;
-		size_t index;
+		struct setting *setting;
 
 		if (item->start < done)
 			continue; /* within a statement that was refused */
@@ -267,9 +267,9 @@ static void take_statements(struct load *l)
 			take_title(l, item, section);
 			continue;
 		}
-		index = check_statement(l, item, section);
-		if (index != NO_KEY)
-			take_values(l, item, &section->settings[index]);
+		setting = check_statement(l, item, section);
+		if (setting)
+			take_values(l, item, setting);
 		else
 			done = item->end;
 	}

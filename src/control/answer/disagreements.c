@@ -318,7 +318,19 @@ static void pack_group(struct pack *p, const struct comparison *c, const struct 
 	}
 }
 
-/* The biggest group first. */
+/* The biggest group that is not packed yet; VARIANTS_MAX: none is left. */
+static size_t biggest_left(const struct comparison *c, const struct difference *d,
+			   const bool packed[VARIANTS_MAX])
+{
+	size_t best = VARIANTS_MAX;
+
+	for (size_t v = 0; v < c->n_variants; v++)
+		if (d->has[v] && d->group_of[v] == v && !packed[v] &&
+		    (best == VARIANTS_MAX || workers_of(c, d, v) > workers_of(c, d, best)))
+			best = v;
+	return best;
+}
+
 static void pack_groups(struct pack *p, const struct comparison *c, const struct difference *d)
 {
 	bool packed[VARIANTS_MAX] = {false};
@@ -327,15 +339,8 @@ static void pack_groups(struct pack *p, const struct comparison *c, const struct
 	for (size_t v = 0; v < c->n_variants; v++)
 		n += d->has[v] && d->group_of[v] == v;
 	pack_array(p, n);
-	for (size_t i = 0; i < n; i++) {
-		size_t best = VARIANTS_MAX;
-		for (size_t v = 0; v < c->n_variants; v++)
-			if (d->has[v] && d->group_of[v] == v && !packed[v] &&
-			    (best == VARIANTS_MAX || workers_of(c, d, v) > workers_of(c, d, best)))
-				best = v;
-		packed[best] = true;
-		pack_group(p, c, d, best);
-	}
+	for (size_t v; (v = biggest_left(c, d, packed)) < VARIANTS_MAX; packed[v] = true)
+		pack_group(p, c, d, v);
 }
 
 static int by_weight(const void *a, const void *b)

@@ -33,14 +33,14 @@ static bool list_versions(const struct node *n, const struct task *t, const char
 			  char text[EXPLAIN_TEXT_MAX])
 {
 	const struct fleet *f = &n->registry.fleet;
-	const char *last = NULL;
+	const char *last = "";
 	size_t versions = 0;
 
 	/* Members with the same version stand next to each other. */
 	for (size_t i = 0; i < f->n_members; i++) {
 		const char *version = f->by_version[i]->worker->version;
 
-		if (!fleet_lists(f->by_version[i], t->index) || (last && !strcmp(last, version)))
+		if (!fleet_lists(f->by_version[i], t->index) || !strcmp(last, version))
 			continue;
 		if (version_compare(version, pinned) == 0)
 			return true;

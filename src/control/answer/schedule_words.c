@@ -1,5 +1,6 @@
 #include "control/answer/schedule_words.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,11 +14,16 @@
 #define TIMES_MAX 6 /* times of a day that are told one by one */
 #define NAMED	  3 /* a range has at least so many values; two are told one by one */
 
-static const char *const month_names[] = {"",	     "January",	 "February", "March",  "April",
-					  "May",     "June",	 "July",     "August", "September",
-					  "October", "November", "December"};
-static const char *const weekday_names[] = {"Sunday",	"Monday", "Tuesday", "Wednesday",
-					    "Thursday", "Friday", "Saturday"};
+struct names {
+	int n;
+	const char *of[13]; /* by the value */
+};
+static const struct names month_names = {13,
+					 {"", "January", "February", "March", "April", "May",
+					  "June", "July", "August", "September", "October",
+					  "November", "December"}};
+static const struct names weekday_names = {
+	7, {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}};
 
 /* Adds to the text; what does not fit is cut. */
 static void say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -69,16 +75,17 @@ static int end_of_run(uint64_t bits, int v)
 	return v;
 }
 
-static void say_value(char *text, int v, const char *const *names)
+static void say_value(char *text, int v, const struct names *names)
 {
+	assert(!names || v < names->n);
 	if (names)
-		say(text, "%s", names[v]);
+		say(text, "%s", names->of[v]);
 	else
 		say(text, "%d", v);
 }
 
 /* As "1, 15 and 20 to 25". */
-static void say_values(char *text, uint64_t bits, const char *const *names)
+static void say_values(char *text, uint64_t bits, const struct names *names)
 {
 	const char *between = "";
 
@@ -200,19 +207,19 @@ static void say_days(char *text, const struct schedule *s, bool timed)
 		say(text, timed ? " every day" : "");
 	} else if (all_days) {
 		say(text, " on ");
-		say_values(text, s->weekdays, weekday_names);
+		say_values(text, s->weekdays, &weekday_names);
 	} else {
 		say(text, " on day%s ", count(s->days) > 1 ? "s" : "");
 		say_values(text, s->days, NULL);
 		say(text, " of the month");
 		if (!all_weekdays) {
 			say(text, both ? ", if that is a " : ", and on every ");
-			say_values(text, s->weekdays, weekday_names);
+			say_values(text, s->weekdays, &weekday_names);
 		}
 	}
 	if (!is_each(s->months, 0x1ffe)) {
 		say(text, " in ");
-		say_values(text, s->months, month_names);
+		say_values(text, s->months, &month_names);
 	}
 }
 

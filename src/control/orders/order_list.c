@@ -67,7 +67,7 @@ void order_add_decided(const struct node *n, struct order *o)
 	sort_parts(o);
 	for (size_t i = 0, named = o->n_parts; i < n->policy.n; i++) {
 		const struct policy_item *item = n->policy.items[i];
-		struct policy_part key;
+		struct policy_part key = {.done = false};
 
 		if (item->kind != o->word->kind || !policy_whole(item->record.task, whole) ||
 		    (o->word->kind == POLICY_RESIGN &&

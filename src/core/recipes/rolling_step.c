@@ -21,15 +21,12 @@ static struct rolling_step refuse(const char *why)
 bool rolling_move_allowed(enum rolling_state from, enum rolling_state to, bool booted)
 {
 	static const bool allowed[ROLLING_STATES][ROLLING_STATES] = {
-		[ROLLING_DRAINING] = {[ROLLING_DRAINING] = true, [ROLLING_RUNNING] = true},
-		[ROLLING_RUNNING] = {[ROLLING_RUNNING] = true,
-				     [ROLLING_SOAKING] = true,
-				     [ROLLING_FAILED] = true},
-		[ROLLING_SOAKING] = {[ROLLING_SOAKING] = true},
-		[ROLLING_FAILED] = {[ROLLING_FAILED] = true},
+		[ROLLING_DRAINING] = {[ROLLING_RUNNING] = true},
+		[ROLLING_RUNNING] = {[ROLLING_SOAKING] = true, [ROLLING_FAILED] = true},
 	};
 
-	return allowed[from][to] || (booted && from == ROLLING_DRAINING && to == ROLLING_SOAKING);
+	return from == to || allowed[from][to] ||
+	       (booted && from == ROLLING_DRAINING && to == ROLLING_SOAKING);
 }
 
 /* --- taking a slot -------------------------------------------------------- */

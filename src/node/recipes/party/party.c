@@ -337,8 +337,8 @@ void parties_done(struct parties *all)
 
 	while (all->list) {
 		struct party *p = all->list;
-		while (p->members) /* NOLINT: each takes itself out */
-			party_tell(p->members, &answer);
+		while (p->members)			 /* NOLINT: each takes itself out */
+			party_tell(p->members, &answer); /* NOLINT */
 		party_drop(p);
 	}
 	parties_time_done(all);
