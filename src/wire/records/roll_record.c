@@ -180,7 +180,7 @@ static bool is_log(const struct roll_head *h)
 
 	reader_init(&r, h->log, h->log_len);
 	while (r.p < r.end) {
-		if (parse_batch(&r, NULL, &last) < 0 || last <= zxid)
+		if (parse_batch(&r, NULL, &last) != 0 || last <= zxid)
 			return false;
 		zxid = last;
 	}
