@@ -26,7 +26,7 @@ CHECK_CFLAGS := $(if $(filter undefined,$(origin CFLAGS)),-Os,$(CFLAGS))
 PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev \
 	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev \
 	libcurl4-openssl-dev uuid-dev zlib1g-dev musl-tools
-PACKAGES_DEMO := zookeeper default-jre-headless procps cron
+PACKAGES_DEMO := libzookeeper-java default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd mandoc \
 	curl jq shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash tzdata
 PACKAGES_DEEP := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java default-jdk-headless \
@@ -37,7 +37,7 @@ PACKAGES_CLIENTS := default-jdk-headless golang-go golang-honnef-go-tools-dev no
 PACKAGES_ZOOKEEPER := libssl-dev libsasl2-dev libzookeeper-java default-jre-headless patch dpkg-dev
 PACKAGES_DEB := build-essential debhelper dh-python fakeroot git python3 xz-utils
 PACKAGES_PACKAGES := lintian debootstrap systemd-container ansible-core python3-yaml python3-kubernetes
-PACKAGES_BENCH := socat curl util-linux python3-rq redis-server
+PACKAGES_BENCH := zookeeper socat curl util-linux python3-rq redis-server
 PACKAGES_COMPARE := libcurator-recipes-java
 install = @tests/packages $(foreach package,$(1),'$(package)')
 deps: ; $(call install,$(PACKAGES_BUILD))
