@@ -51,6 +51,7 @@ def pytest_configure(config):
     if config.getoption("tls"):
         os.environ["ZKLEADER_TEST_TLS"] = "1"
     config.addinivalue_line("markers", "slow: takes minutes; started first")
+    config.addinivalue_line("markers", "costly: takes more than two seconds of a processor; not in make check")
     config.addinivalue_line("markers", "seconds(n): how long the test may take")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = hard if hard != resource.RLIM_INFINITY else 65536

@@ -179,6 +179,7 @@ def test_a_check_within_a_handover_waits_for_the_new_leader(check, fleet, zk):
     leader.resume()
 
 
+@pytest.mark.costly
 def test_a_check_that_waits_hears_of_a_session_that_comes_up(fleet, own_server, zk):
     own_server.start()
     own_server.kill()

@@ -146,6 +146,7 @@ def wrong_server(own_server):
     return own_server.start()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("hosts", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
 def test_a_server_whose_clock_is_wrong_stops_nobody(fleet, zk, jobs, wrong_server, hosts):
     sidecars = [start(fleet, f"s{i}", version=str(i + 1)) for i in range(hosts)]
@@ -162,6 +163,7 @@ def test_a_server_whose_clock_is_wrong_stops_nobody(fleet, zk, jobs, wrong_serve
 
 
 # Two of one machine have one vote, and one against one is no majority.
+@pytest.mark.costly
 def test_a_host_whose_clock_is_wrong_is_found_beside_a_server_whose_clock_is(fleet, zk, jobs, wrong_server):
     right = [start(fleet, n, version=v, own_machine=True) for n, v in (("a", "1"), ("b", "1.5"))]
     wrong = start(fleet, "wrong", 5 * HOUR, version="2")
@@ -171,6 +173,7 @@ def test_a_host_whose_clock_is_wrong_is_found_beside_a_server_whose_clock_is(fle
     assert run(jobs, leader) == (0, "")
 
 
+@pytest.mark.costly
 def test_clones_have_a_vote_each(fleet, zk, jobs, wrong_server):
     """Four hosts of one image have one machine id. A fifth is wrong, just as the ZooKeeper server is."""
     wrong = start(fleet, "wrong", HOUR, version="9", own_machine=True, node="wrong")

@@ -112,6 +112,7 @@ def in_groups(names, group):
     return "".join(f'task "{name}" {{ spread = "{group(n)}" }}\n' for n, name in enumerate(names))
 
 
+@pytest.mark.costly
 def test_more_than_a_record_holds_is_refused_and_the_last_good_goes_on(program, fleet):
     """10,000 tasks with groups of 100 characters."""
     only = fleet.sidecar("only", start=False, session_timeout="30s")

@@ -33,6 +33,7 @@ def published(zk, sidecar):
     return zk.workers().get(sidecar.id, {}).get("timeout_ms")
 
 
+@pytest.mark.costly
 def test_a_leader_that_is_granted_less_and_then_cut_off_is_not_one_of_two(fleet, zk, own_server, zk_proxy):
     leader, standby = pair(fleet, zk_proxy, session_timeout="10s")
     with Oracle(TASK, leader, standby) as oracle:
@@ -47,6 +48,7 @@ def test_a_leader_that_is_granted_less_and_then_cut_off_is_not_one_of_two(fleet,
         oracle.led(by=leader, within=LED_AGAIN)
 
 
+@pytest.mark.costly
 def test_a_job_of_a_leader_that_is_granted_less_and_then_cut_off_is_dead_before_it_is_run_again(
         fleet, zk, own_server, zk_proxy, jobs):
     task = task_text(TASK, tick="24h", wait="60s", on_crash="rerun")
@@ -91,6 +93,7 @@ def test_what_is_told_of_the_timeout_follows_it(fleet, zk, own_server, zk_proxy)
     assert (zk.leader(TASK)[1], only.status()["session"]["id"]) == (token, session)
 
 
+@pytest.mark.costly
 def test_a_server_that_grants_too_little_has_no_leaders(fleet, zk, own_server, zk_proxy):
     leader, standby = pair(fleet, session_timeout="10s")
     with Oracle(TASK, leader, standby) as oracle:

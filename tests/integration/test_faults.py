@@ -254,6 +254,7 @@ def test_a_server_stopped_for_a_share_of_the_timeout_makes_no_second_leader(flee
         server.close()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("data", ["with-data", "without-data"])
 def test_a_server_down_for_longer_than_the_timeout_is_led_again_with_and_without_its_data(
         fleet, folder, zk, data):
@@ -295,6 +296,7 @@ def test_term_while_nothing_answers_ends_it_soon_all_the_same(fleet, folder, zk,
             server.close()
 
 
+@pytest.mark.costly
 def test_term_while_another_session_is_asked_for_ends_all_with_0(fleet, zk, own_server):
     own_server.start()
     many = [leads(fleet.sidecar(f"s{i}", tasks=[TASK], root=f"{zk.root}/{i}")) for i in range(8)]
@@ -320,6 +322,7 @@ def open_session(server):
     return None
 
 
+@pytest.mark.costly
 def test_the_61st_connection_from_an_address_is_waited_for_and_others_lead(fleet, zk, folder):
     server = Server(folder / "one", maxClientCnxns=60).start()  # which is the default
     held = []

@@ -72,6 +72,7 @@ def test_a_leader_that_was_stopped_past_its_lease_never_says_yes_afterwards(flee
     assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
 
 
+@pytest.mark.costly
 def test_leaders_that_wake_up_to_deleted_nodes_and_expired_sessions_lead_anew(fleet, zk):
     # All at once, so that their threads get in each other's way: what they believe is wrong by then.
     tasks = [f"due-{i}" for i in range(12)]
@@ -350,6 +351,7 @@ def listen(client, seconds=0.05):
     return client.notifications
 
 
+@pytest.mark.costly
 def test_who_subscribes_before_the_server_is_up_hears_once_what_is_so_and_then_each_change(fleet, own_server, zk):
     own_server.start()
     own_server.kill()

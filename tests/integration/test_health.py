@@ -154,6 +154,7 @@ def test_bad_values_are_refused_with_their_line(program, fleet, key, value):
     assert refused.code == 78 and f":{line}: {key}: " in refused.err, refused
 
 
+@pytest.mark.costly
 def test_many_commands_take_turns(fleet, zk):
     """More than run at a time."""
     tasks = [f'task "t{i:02}" {{ health-command = "sleep 0.05"\n health-interval = "1s" }}\n' for i in range(40)]

@@ -62,6 +62,7 @@ def test_another_leads(fleet_of_two, proxy, zk, keep, why):
     assert limit == (64 if keep is kept_by_a_server_that_hangs_up else 512) * 1024
 
 
+@pytest.mark.costly
 def test_servers_that_were_away_find_the_session_as_it_was(fleet, own_server):
     """Down for longer than the session timeout, and back with all data: nothing is given up."""
     own_server.start()

@@ -27,6 +27,7 @@ def hook(folder):
     hangs.unlink(missing_ok=True)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("how", ["asleep", "at work"])
 def test_a_process_whose_loop_hangs_ends(fleet, hook, how):
     env, hangs = hook
@@ -70,6 +71,7 @@ def spin():
         pass
 
 
+@pytest.mark.costly
 def test_a_sidecar_on_a_busy_machine_goes_on(fleet):
     a = fleet.sidecar("a", tasks=[TASK], session_timeout=f"{T}s")
     os.setpriority(os.PRIO_PROCESS, a.process.pid, 19)

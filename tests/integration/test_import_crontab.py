@@ -185,6 +185,7 @@ COMMANDS = [r"printf '\%s|' 'a\\b' 'a\b' 'x\\\%y' >O", r"printf '\%s|' 'a\\\\b' 
             r"cat >O; echo x\\%in", "echo blanks >O  \t ", r"echo \% \$HOME $HOME >O", "pwd >O"]
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not (cron.is_installed() and cron.may_mount()), reason="needs cron, and mounts of its own")
 def test_all_bytes_are_as_the_real_cron_gives_them(folder, program):
     """One crontab, run by cron itself and by what is printed for it."""

@@ -87,6 +87,7 @@ def test_fifty_submitters_on_five_nodes_with_one_key(queues, folder):
     holds_for(lambda: len(ran(folder)) == 1, 2, "one job")
 
 
+@pytest.mark.costly
 def test_a_leader_that_is_killed_loses_nothing(queues, folder):
     q = queue_text("q", slots=2, command=noting(folder, "sleep 0.3"))
     sidecars = [queues.site(n, q, version=v) for n, v in (("a", "1.0"), ("b", "1.0"), ("c", "1.0"))]
@@ -238,6 +239,7 @@ def test_a_stop_waits_for_jobs_and_gives_back_the_rest(queues, folder):
     assert queues.wait_state(b, queues.submit(b))["state"] == "ok", "the other version goes on"
 
 
+@pytest.mark.costly
 def test_the_concurrency_of_the_fleet(queues, folder):
     go = folder / "go"
     q = queue_text("q", slots=4, concurrency=3, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done"))
@@ -265,6 +267,7 @@ def test_the_rate_of_the_fleet(queues, folder):
     assert at[11] - at[0] >= 3, "the last eight have waited for two seconds each four"
 
 
+@pytest.mark.costly
 def test_a_server_restart_loses_nothing(queues, folder, own_server):
     own_server.start()
     q = queue_text("q", slots=2, command=noting(folder, "sleep 0.2"))

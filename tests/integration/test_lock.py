@@ -101,6 +101,7 @@ def fleet_name(sidecar):
     return next(w["node"] for w in sidecar.call("workers") if w["id"] == sidecar.id)
 
 
+@pytest.mark.costly
 def test_slots(fleet, holders, zk):
     """Whichever of the holders goes, the first that waits has its slot."""
     one, two, h = fleet.sidecar("one"), fleet.sidecar("two"), holders(2)

@@ -15,6 +15,7 @@ def lines(program, address, other, seed):
     return ended.stdout.splitlines()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))])
 def test_replies_and_watches_and_their_order(own_server, seed):
     own_server.start()

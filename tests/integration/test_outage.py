@@ -28,6 +28,7 @@ def wait_disconnected(sidecar):
     wait_until(lambda: sidecar.status()["session"]["state"] != "connected", what="the loss is noticed")
 
 
+@pytest.mark.costly
 def test_what_is_shown_while_no_session_is_confirmed_is_marked_as_last_known(fleet, zk, own_server, zkleader):
     own_server.start()
     only = fleet.sidecar("only", tasks=[TASK])
@@ -64,6 +65,7 @@ def test_a_sidecar_that_never_had_a_session_knows_nothing_since_its_start(fleet,
     assert zkleader(early, "tasks").code == 2
 
 
+@pytest.mark.costly
 def test_losing_what_is_led_is_a_warning_and_losing_nothing_is_none(fleet, zk, own_server):
     own_server.start()
     leader = fleet.sidecar("leader", version="2", tasks=[TASK, "second"], session_timeout="6s")

@@ -67,6 +67,7 @@ def test_recipes(own_server, fleet, zkleader, quota, where):
     assert zkleader(one, "counter", "x").out == "1\n", "what was refused was not done"
 
 
+@pytest.mark.costly
 def test_a_lock_that_is_held_stays_so_and_who_waits_gets_it(own_server, fleet, folder, zk, zkleader, quota):
     one = fleet.sidecar("one", session_timeout="6s")
     over = folder / "over"
@@ -118,6 +119,7 @@ def test_elections(own_server, fleet, zk, quota):
     assert two.log().count("claim refused") < 20
 
 
+@pytest.mark.costly
 def test_bytes(own_server, fleet, zk, zkleader, quota):
     """Writes of no more bytes than were there before go on: leases are confirmed, a counter counts."""
     one = fleet.sidecar("one", tasks=["t"], session_timeout="6s")

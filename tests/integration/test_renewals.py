@@ -39,6 +39,7 @@ def test_a_connection_that_is_lost_for_less_than_the_lease_ends_nothing(fleet, f
         held.close()
 
 
+@pytest.mark.costly
 def test_a_command_whose_sidecar_is_granted_less_is_dead_before_another_holds_the_lock(fleet, folder, own_server, zk):
     own_server.session_max_ms = LONG
     with Proxy(own_server.start().port) as proxy:

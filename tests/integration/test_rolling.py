@@ -241,6 +241,7 @@ def test_a_failing_cmd_halts_the_group_and_everybody_hears(hosts, folder):
     assert status(a)["halted"]["why"] == "CMD failed with status 127"
 
 
+@pytest.mark.costly
 def test_a_reboot_in_the_middle(hosts, folder):
     a, b, c, d = fleet = hosts(4)
     began = folder / "began"

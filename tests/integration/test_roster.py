@@ -61,6 +61,7 @@ def story_of_many(fleet, n, config=None):
     return nodes, first
 
 
+@pytest.mark.costly
 def test_many_at_once_keep_their_numbers(fleet):
     story_of_many(fleet, 20)
 

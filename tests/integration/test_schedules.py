@@ -199,6 +199,7 @@ def test_explain_says_that_a_tick_is_older_than_what_is_kept(site, folder, zk, p
     assert (told["state"], told["record"]) == ("unknown", None) and "older than the runs that are kept" in told["detail"]
 
 
+@pytest.mark.costly
 def test_what_was_due_while_the_servers_were_away_is_an_outage(own_server, zk, site, folder, program):
     own_server.start()
     a = site("a", scheduled("report", writes(folder), schedule="every 2s", catch_up="none"), session_timeout="4s")

@@ -1,6 +1,8 @@
 """A server that is down, comes back, comes back empty, or forgets the session: nothing needs a restart."""
 import time
 
+import pytest
+
 from harness.waiting import holds_for, wait_until
 
 TASKS = ["nightly-report", "cleanup"]
@@ -73,6 +75,7 @@ def test_a_server_that_is_killed_and_comes_back_finds_all_as_it_was(fleet, zk, o
     assert zk.tokens() == tokens and only.id == id and only.status()["session"]["id"] == session
 
 
+@pytest.mark.costly
 def test_a_server_away_for_longer_than_the_session_timeout_ends_the_lease_and_no_more(fleet, zk, own_server):
     own_server.start()
     sidecars = [fleet.sidecar("a", version="1", tasks=TASKS), fleet.sidecar("b", version="2", tasks=TASKS)]
