@@ -44,7 +44,7 @@ static const char *bad_owner(const struct stat *st)
 	return NULL;
 }
 
-/* Reads a file of the key; NULL: there is none, or a problem was added. */
+/* Reads a file of the key, which may be empty; NULL: there is none, or a problem was added. */
 static char *read_file(struct config_values *v, enum config_secure_key key, bool is_secret,
 		       size_t *ret_len)
 {
@@ -62,8 +62,6 @@ static char *read_file(struct config_values *v, enum config_secure_key key, bool
 	}
 	if (is_secret)
 		wrong = bad_owner(&st);
-	if (!wrong && *ret_len == 0)
-		wrong = "is empty";
 	if (!wrong)
 		return text;
 	config_problem(v, names[key], "\"%s\" %s", path, wrong);
@@ -75,11 +73,14 @@ static char *read_file(struct config_values *v, enum config_secure_key key, bool
 static void check_pem(struct config_values *v, enum config_secure_key key, const char *mark,
 		      const char *remedy)
 {
+	const char *lacks =
+		key == CONFIG_TLS_KEY ? "has no private key in it" : "has no certificate in it";
 	size_t len;
 	char *text = read_file(v, key, key == CONFIG_TLS_KEY, &len);
 
 	if (text && !strstr(text, mark))
-		config_problem(v, names[key], "\"%s\" %s", v->c->secure.texts[key], remedy);
+		config_problem(v, names[key], "\"%s\" %s: %s", v->c->secure.texts[key],
+			       len > 0 ? lacks : "is empty", remedy);
 	if (text)
 		explicit_bzero(text, len);
 	free(text);
@@ -144,11 +145,11 @@ void config_take_secure(struct config_values *v)
 	}
 	check_together(v);
 	check_pem(v, CONFIG_TLS_CA, "-----BEGIN ",
-		  "has no certificate in it: it is to be PEM, with -----BEGIN CERTIFICATE-----");
+		  "it is to be PEM, with -----BEGIN CERTIFICATE-----");
 	check_pem(v, CONFIG_TLS_CERT, "-----BEGIN CERTIFICATE-----",
-		  "has no certificate in it: it is to be PEM, with -----BEGIN CERTIFICATE-----");
+		  "it is to be PEM, with -----BEGIN CERTIFICATE-----");
 	check_pem(v, CONFIG_TLS_KEY, "PRIVATE KEY-----",
-		  "has no private key in it: it is to be PEM, with -----BEGIN PRIVATE KEY-----");
+		  "it is to be PEM, with -----BEGIN PRIVATE KEY-----");
 	check_keytab(v);
 	name = s->texts[CONFIG_TLS_SERVER_NAME];
 	if (name && !name_is_ip(name, strlen(name)) && !config_is_host_name(name))

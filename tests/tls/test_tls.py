@@ -236,7 +236,7 @@ def test_bad_files(program, folder, authority):
     text.write_text("-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----\n", encoding="ascii")
     folder2.mkdir()
     good = {"tls": "true", "tls_ca": authority.cert}
-    refused(program, folder, "tls-ca", "is empty", **{**good, "tls_ca": empty})
+    refused(program, folder, "tls-ca", "is empty: it is to be PEM", **{**good, "tls_ca": empty})
     refused(program, folder, "tls-ca", "does not exist", **{**good, "tls_ca": folder / "none"})
     refused(program, folder, "tls-ca", "folder", **{**good, "tls_ca": folder2})
     refused(program, folder, "tls-ca", "cannot be used", **{**good, "tls_ca": text})
