@@ -109,8 +109,7 @@ def run(image, rootfs, folder, zk):
 @containers
 def test_a_stop_hands_over_at_once(run):
     """Two of them, with a root that cannot be written and no privileges; the farewell is that of a host."""
-    first = run("first").wait_ready()
-    second = run("second").wait_ready()
+    first, second = run("first", version="2.0").wait_ready(), run("second").wait_ready()
     wait_until(lambda: first.leads("work"), what="the first one leads")
     facts = first.facts()
     assert facts["Uid"].split() == [str(USER)] * 4 and facts["Groups"].strip() == "" and facts["NoNewPrivs"] == "1"
@@ -145,7 +144,7 @@ def test_probes_tell_a_sidecar_that_waits_from_one_that_hangs(run, zk):
 @containers
 def test_drain_is_the_sidecars_own_users(run):
     """What `preStop` runs: by the image's user, with no shell."""
-    first, second = run("first").wait_ready(), run("second").wait_ready()
+    first, second = run("first", version="2.0").wait_ready(), run("second").wait_ready()
     wait_until(lambda: first.leads("work"), what="the first one leads")
     done = first.execute(["/usr/bin/zkleader", "drain", "--for", "1m", "--wait=60s"])
     assert done.returncode == 0, done.stderr
