@@ -118,6 +118,26 @@ int keys_read(const void *data, size_t len, const struct keys *keys, void *ret_r
 int keys_write(struct buffer *out, const struct keys *keys, const void *record);
 /* Packs the record's map. */
 void keys_pack(struct pack *p, const struct keys *keys, const void *record);
+/*
+ * The functions of a kind of record, for its header: record_pack_NAME() as keys_write(), and
+ * record_parse_NAME() as keys_read().
+ */
+#define RECORD_DECLARE(name, type)                                                     \
+	int record_pack_##name(struct buffer *out, const struct type *record);         \
+	int record_parse_##name(const void *data, size_t len, struct type *ret_record, \
+				const char **ret_why)
+/* The same for its file, with the table of its keys and the most bytes of a record. */
+#define RECORD_DEFINE(name, type, table, ...)                                          \
+	static const struct keys name##_form = KEYS(table, type, __VA_ARGS__);         \
+	int record_pack_##name(struct buffer *out, const struct type *record)          \
+	{                                                                              \
+		return keys_write(out, &name##_form, record);                          \
+	}                                                                              \
+	int record_parse_##name(const void *data, size_t len, struct type *ret_record, \
+				const char **ret_why)                                  \
+	{                                                                              \
+		return keys_read(data, len, &name##_form, ret_record, ret_why);        \
+	}
 /* An integer within these bounds: 0 or a negative errno. */
 int keys_parse_int(struct reader *r, int64_t min, int64_t max, int64_t *ret_value);
 /* A string that is good and short enough: 0 or a negative errno. */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
+#include "wire/keys.h"
 
 #define RECORD_BARRIER_MAX (24 * 1024) /* bytes */
 #define BARRIER_COUNT_MAX  1000	       /* members of a round */
@@ -27,12 +27,6 @@ struct barrier_record {
  */
 void barrier_record_open(struct barrier_record *b, const uint64_t *ids, size_t n);
 
-/* Appends to out; 0 or -ENOBUFS. */
-int record_pack_barrier(struct buffer *out, const struct barrier_record *b);
-/*
- * Decodes the content, as the functions in wire/records/record.h do: 0, or -EBADMSG and *ret_why.
- */
-int record_parse_barrier(const void *data, size_t len, struct barrier_record *ret_barrier,
-			 const char **ret_why);
+RECORD_DECLARE(barrier, barrier_record);
 
 #endif

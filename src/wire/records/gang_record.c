@@ -106,18 +106,7 @@ static const char *misfit(const void *record)
 		       : NULL;
 }
 
-static const struct keys gang = KEYS(gang_keys, gang_record, RECORD_GANG_MAX, .misfit = misfit);
-
-int record_parse_gang(const void *data, size_t len, struct gang_record *ret_gang,
-		      const char **ret_why)
-{
-	return keys_read(data, len, &gang, ret_gang, ret_why);
-}
-
-int record_pack_gang(struct buffer *out, const struct gang_record *g)
-{
-	return keys_write(out, &gang, g);
-}
+RECORD_DEFINE(gang, gang_record, gang_keys, RECORD_GANG_MAX, .misfit = misfit)
 
 static const struct key member_keys[] = {
 	UTF8_KEY(gang_member_record, node, KEY_REQUIRED, "not the name of a node"),
@@ -125,15 +114,4 @@ static const struct key member_keys[] = {
 	TEXT_KEY(gang_member_record, ip, KEY_REQUIRED, name_is_ip, NOT_IP),
 	TEXT_KEY(gang_member_record, hostname, KEY_REQUIRED, name_is_host, NOT_HOST),
 };
-static const struct keys member = KEYS(member_keys, gang_member_record, RECORD_GANG_MEMBER_MAX);
-
-int record_parse_gang_member(const void *data, size_t len, struct gang_member_record *ret_member,
-			     const char **ret_why)
-{
-	return keys_read(data, len, &member, ret_member, ret_why);
-}
-
-int record_pack_gang_member(struct buffer *out, const struct gang_member_record *m)
-{
-	return keys_write(out, &member, m);
-}
+RECORD_DEFINE(gang_member, gang_member_record, member_keys, RECORD_GANG_MEMBER_MAX)

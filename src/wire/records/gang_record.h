@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/text/name.h"
 #include "base/text/worker.h"
+#include "wire/keys.h"
 
 #define GANG_COUNT_MAX	       256
 #define GANG_KEY_MAX	       WORKER_NODE_MAX
@@ -38,16 +38,6 @@ struct gang_member_record {
 	char hostname[NAME_HOST_MAX + 1];
 };
 
-/* Each appends to out: 0 or -ENOBUFS. */
-int record_pack_gang(struct buffer *out, const struct gang_record *g);
-int record_pack_gang_member(struct buffer *out, const struct gang_member_record *m);
-/*
- * Each decodes the content of a znode, as the functions in record.h do: 0, or -EBADMSG and
- * *ret_why.
- */
-int record_parse_gang(const void *data, size_t len, struct gang_record *ret_gang,
-		      const char **ret_why);
-int record_parse_gang_member(const void *data, size_t len, struct gang_member_record *ret_member,
-			     const char **ret_why);
-
+RECORD_DECLARE(gang, gang_record);
+RECORD_DECLARE(gang_member, gang_member_record);
 #endif

@@ -33,17 +33,7 @@ static const struct key job_keys[] = {
 	BYTES_KEY(job_record, payload, KEY_OPTIONAL, JOB_PAYLOAD_MAX, "not at most 16384 bytes",
 		  .is_there = has_payload),
 };
-static const struct keys job = KEYS(job_keys, job_record, RECORD_JOB_MAX);
-
-int record_parse_job(const void *data, size_t len, struct job_record *ret_job, const char **ret_why)
-{
-	return keys_read(data, len, &job, ret_job, ret_why);
-}
-
-int record_pack_job(struct buffer *out, const struct job_record *j)
-{
-	return keys_write(out, &job, j);
-}
+RECORD_DEFINE(job, job_record, job_keys, RECORD_JOB_MAX)
 
 static const struct key at_keys[] = {
 	INT_KEY(at_record, session, KEY_REQUIRED, INT64_MIN, INT64_MAX, "not an int64"),
@@ -51,14 +41,4 @@ static const struct key at_keys[] = {
 	BOOL_KEY(at_record, cancelled, KEY_OPTIONAL),
 	INT_KEY(at_record, attempt, KEY_OPTIONAL, 0, INT32_MAX, NOT_NUMBER),
 };
-static const struct keys at = KEYS(at_keys, at_record, RECORD_AT_MAX);
-
-int record_parse_at(const void *data, size_t len, struct at_record *ret_at, const char **ret_why)
-{
-	return keys_read(data, len, &at, ret_at, ret_why);
-}
-
-int record_pack_at(struct buffer *out, const struct at_record *a)
-{
-	return keys_write(out, &at, a);
-}
+RECORD_DEFINE(at, at_record, at_keys, RECORD_AT_MAX)

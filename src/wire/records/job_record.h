@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/text/name.h"
 #include "base/text/worker.h"
+#include "wire/keys.h"
 #include "wire/records/record.h"
 
 #define RECORD_JOB_MAX	 (32 * 1024) /* bytes */
@@ -50,15 +50,6 @@ struct at_record {
 	int64_t attempt; /* attempt to deliver the job's callback */
 };
 
-/* Each appends to out: 0 or -ENOBUFS. */
-int record_pack_job(struct buffer *out, const struct job_record *j);
-int record_pack_at(struct buffer *out, const struct at_record *a);
-/*
- * Each decodes the content of a znode, as the functions in record.h do: 0, or -EBADMSG and
- * *ret_why.
- */
-int record_parse_job(const void *data, size_t len, struct job_record *ret_job,
-		     const char **ret_why);
-int record_parse_at(const void *data, size_t len, struct at_record *ret_at, const char **ret_why);
-
+RECORD_DECLARE(job, job_record);
+RECORD_DECLARE(at, at_record);
 #endif

@@ -51,18 +51,7 @@ static const struct key notice_keys[] = {
 	UTF8_KEY(notice_record, detail, KEY_ALWAYS, NOT_TEXT),
 	BYTES_KEY(notice_record, output, KEY_ALWAYS, RECORD_OUTPUT_MAX, NOT_OUTPUT),
 };
-static const struct keys notice = KEYS(notice_keys, notice_record, RECORD_NOTICE_MAX);
-
-int record_parse_notice(const void *data, size_t len, struct notice_record *ret_notice,
-			const char **ret_why)
-{
-	return keys_read(data, len, &notice, ret_notice, ret_why);
-}
-
-int record_pack_notice(struct buffer *out, const struct notice_record *r)
-{
-	return keys_write(out, &notice, r);
-}
+RECORD_DEFINE(notice, notice_record, notice_keys, RECORD_NOTICE_MAX)
 
 static void pack_text(struct pack *p, const char *key, const char *text)
 {

@@ -8,10 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/text/notice.h"
 #include "base/text/worker.h"
-#include "wire/pack.h"
+#include "wire/keys.h"
 #include "wire/records/record.h"
 
 #define RECORD_NOTICE_MAX 4096 /* bytes */
@@ -48,14 +47,7 @@ struct notice_record {
 	size_t output_len;
 };
 
-/* Appends to out; 0 or -ENOBUFS. */
-int record_pack_notice(struct buffer *out, const struct notice_record *r);
-/*
- * Decodes the content of a znode, as the functions in wire/records/record.h do: 0, or -EBADMSG and
- * *ret_why.
- */
-int record_parse_notice(const void *data, size_t len, struct notice_record *ret_notice,
-			const char **ret_why);
+RECORD_DECLARE(notice, notice_record);
 /* Packs the event as a map for the socket: absent values are nil, and the time is RFC 3339. */
 void notice_pack(struct pack *p, const struct notice_record *r);
 

@@ -57,18 +57,7 @@ static const struct key counter_keys[] = {
 	CUSTOM_KEY("last", KEY_REQUIRED, parse_lasts, pack_lasts,
 		   "not an array of at most 256 arrays of node, machine, op and value"),
 };
-static const struct keys counter = KEYS(counter_keys, counter_record, RECORD_COUNTER_MAX);
-
-int record_parse_counter(const void *data, size_t len, struct counter_record *ret_counter,
-			 const char **ret_why)
-{
-	return keys_read(data, len, &counter, ret_counter, ret_why);
-}
-
-int record_pack_counter(struct buffer *out, const struct counter_record *c)
-{
-	return keys_write(out, &counter, c);
-}
+RECORD_DEFINE(counter, counter_record, counter_keys, RECORD_COUNTER_MAX)
 
 /* --- the roster ----------------------------------------------------------- */
 
@@ -79,35 +68,13 @@ static const struct key roster_keys[] = {
 	TIME_KEY(roster_record, departed, KEY_ALWAYS),
 	TEXT_KEY(roster_record, hostname, KEY_OPTIONAL, name_is_host, NOT_HOST),
 };
-static const struct keys roster = KEYS(roster_keys, roster_record, RECORD_ROSTER_MAX);
-
-int record_parse_roster(const void *data, size_t len, struct roster_record *ret_roster,
-			const char **ret_why)
-{
-	return keys_read(data, len, &roster, ret_roster, ret_why);
-}
-
-int record_pack_roster(struct buffer *out, const struct roster_record *r)
-{
-	return keys_write(out, &roster, r);
-}
+RECORD_DEFINE(roster, roster_record, roster_keys, RECORD_ROSTER_MAX)
 
 static const struct key roster_head_keys[] = {
 	INT_KEY(roster_head, next, KEY_REQUIRED, 0, ROSTER_INDEX_MAX + 1,
 		"not a number from 0 to 1000001"),
 };
-static const struct keys head = KEYS(roster_head_keys, roster_head, RECORD_ROSTER_MAX);
-
-int record_parse_roster_head(const void *data, size_t len, struct roster_head *ret_head,
-			     const char **ret_why)
-{
-	return keys_read(data, len, &head, ret_head, ret_why);
-}
-
-int record_pack_roster_head(struct buffer *out, const struct roster_head *h)
-{
-	return keys_write(out, &head, h);
-}
+RECORD_DEFINE(roster_head, roster_head, roster_head_keys, RECORD_ROSTER_MAX)
 
 /* --- locks ---------------------------------------------------------------- */
 
@@ -116,18 +83,7 @@ int record_pack_roster_head(struct buffer *out, const struct roster_head *h)
 static const struct key lock_keys[] = {
 	INT_KEY(lock_record, slots, KEY_REQUIRED, 1, LOCK_SLOTS_MAX, NOT_SLOTS),
 };
-static const struct keys lock = KEYS(lock_keys, lock_record, RECORD_LOCK_MAX);
-
-int record_parse_lock(const void *data, size_t len, struct lock_record *ret_lock,
-		      const char **ret_why)
-{
-	return keys_read(data, len, &lock, ret_lock, ret_why);
-}
-
-int record_pack_lock(struct buffer *out, const struct lock_record *l)
-{
-	return keys_write(out, &lock, l);
-}
+RECORD_DEFINE(lock, lock_record, lock_keys, RECORD_LOCK_MAX)
 
 static const struct key locker_keys[] = {
 	UTF8_KEY(locker_record, node, KEY_REQUIRED, "not the name of a node"),
@@ -136,15 +92,4 @@ static const struct key locker_keys[] = {
 	BOOL_KEY(locker_record, held, KEY_ALWAYS),
 	INT_KEY(locker_record, slots, KEY_OPTIONAL, 1, LOCK_SLOTS_MAX, NOT_SLOTS),
 };
-static const struct keys locker = KEYS(locker_keys, locker_record, RECORD_LOCK_MAX);
-
-int record_parse_locker(const void *data, size_t len, struct locker_record *ret_locker,
-			const char **ret_why)
-{
-	return keys_read(data, len, &locker, ret_locker, ret_why);
-}
-
-int record_pack_locker(struct buffer *out, const struct locker_record *l)
-{
-	return keys_write(out, &locker, l);
-}
+RECORD_DEFINE(locker, locker_record, locker_keys, RECORD_LOCK_MAX)

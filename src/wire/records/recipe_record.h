@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/text/name.h"
 #include "base/text/worker.h"
+#include "wire/keys.h"
 
 #define RECORD_COUNTER_MAX (128 * 1024) /* bytes */
 #define COUNTER_NODES_MAX  256		/* number of nodes whose last addition is kept */
@@ -59,25 +59,9 @@ struct locker_record {
 	int64_t slots; /* the number that it came with; 0: that of the lock */
 };
 
-/* Each appends to out: 0 or -ENOBUFS. */
-int record_pack_lock(struct buffer *out, const struct lock_record *l);
-int record_pack_locker(struct buffer *out, const struct locker_record *l);
-int record_pack_roster(struct buffer *out, const struct roster_record *r);
-int record_pack_roster_head(struct buffer *out, const struct roster_head *h);
-int record_pack_counter(struct buffer *out, const struct counter_record *c);
-/*
- * Each decodes the content of a znode, as the functions in record.h do: 0, or -EBADMSG and
- * *ret_why.
- */
-int record_parse_roster(const void *data, size_t len, struct roster_record *ret_roster,
-			const char **ret_why);
-int record_parse_roster_head(const void *data, size_t len, struct roster_head *ret_head,
-			     const char **ret_why);
-int record_parse_lock(const void *data, size_t len, struct lock_record *ret_lock,
-		      const char **ret_why);
-int record_parse_locker(const void *data, size_t len, struct locker_record *ret_locker,
-			const char **ret_why);
-int record_parse_counter(const void *data, size_t len, struct counter_record *ret_counter,
-			 const char **ret_why);
-
+RECORD_DECLARE(lock, lock_record);
+RECORD_DECLARE(locker, locker_record);
+RECORD_DECLARE(roster, roster_record);
+RECORD_DECLARE(roster_head, roster_head);
+RECORD_DECLARE(counter, counter_record);
 #endif

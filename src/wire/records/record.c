@@ -13,18 +13,7 @@ static const struct key leader_keys[] = {
 	TEXT_KEY(leader_record, version, KEY_REQUIRED, name_is_version, NOT_VERSION),
 	TIME_KEY(leader_record, since, KEY_REQUIRED),
 };
-static const struct keys leader = KEYS(leader_keys, leader_record, RECORD_LEADER_MAX);
-
-int record_parse_leader(const void *data, size_t len, struct leader_record *ret_leader,
-			const char **ret_why)
-{
-	return keys_read(data, len, &leader, ret_leader, ret_why);
-}
-
-int record_pack_leader(struct buffer *out, const struct leader_record *l)
-{
-	return keys_write(out, &leader, l);
-}
+RECORD_DEFINE(leader, leader_record, leader_keys, RECORD_LEADER_MAX)
 
 struct marker_record {
 	bool partitions;
@@ -73,17 +62,7 @@ static const struct key run_keys[] = {
 	UTF8_KEY(run_record, detail, KEY_OPTIONAL, NOT_TEXT),
 	BYTES_KEY(run_record, output, KEY_OPTIONAL, RECORD_OUTPUT_MAX, NOT_OUTPUT),
 };
-static const struct keys run = KEYS(run_keys, run_record, RECORD_RUN_MAX);
-
-int record_parse_run(const void *data, size_t len, struct run_record *ret_run, const char **ret_why)
-{
-	return keys_read(data, len, &run, ret_run, ret_why);
-}
-
-int record_pack_run(struct buffer *out, const struct run_record *r)
-{
-	return keys_write(out, &run, r);
-}
+RECORD_DEFINE(run, run_record, run_keys, RECORD_RUN_MAX)
 
 /* --- decisions ------------------------------------------------------------ */
 
@@ -128,19 +107,7 @@ static const char *policy_misfit(const void *record)
 		       : "kind: task, node or version do not fit it";
 }
 
-static const struct keys policy =
-	KEYS(policy_keys, policy_record, RECORD_POLICY_MAX, .misfit = policy_misfit);
-
-int record_parse_policy(const void *data, size_t len, struct policy_record *ret_policy,
-			const char **ret_why)
-{
-	return keys_read(data, len, &policy, ret_policy, ret_why);
-}
-
-int record_pack_policy(struct buffer *out, const struct policy_record *r)
-{
-	return keys_write(out, &policy, r);
-}
+RECORD_DEFINE(policy, policy_record, policy_keys, RECORD_POLICY_MAX, .misfit = policy_misfit)
 
 /* --- numbers of partitions ------------------------------------------------ */
 
@@ -154,15 +121,4 @@ static const struct key split_keys[] = {
 	UTF8_KEY(split_record, reason, KEY_OPTIONAL, NOT_TEXT),
 	UTF8_KEY(split_record, by, KEY_OPTIONAL, NOT_TEXT),
 };
-static const struct keys split = KEYS(split_keys, split_record, RECORD_SPLIT_MAX);
-
-int record_parse_split(const void *data, size_t len, struct split_record *ret_split,
-		       const char **ret_why)
-{
-	return keys_read(data, len, &split, ret_split, ret_why);
-}
-
-int record_pack_split(struct buffer *out, const struct split_record *r)
-{
-	return keys_write(out, &split, r);
-}
+RECORD_DEFINE(split, split_record, split_keys, RECORD_SPLIT_MAX)

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/text/worker.h"
+#include "wire/keys.h"
 
 /* Bytes, below the server's default jute.maxbuffer; 10 KiB are for what is not about tasks. */
 #define RECORD_WORKER_MAX (WORKER_TASK_BYTES_MAX + 10 * 1024)
@@ -112,39 +112,24 @@ struct split_record {
 bool policy_kind_parse(const char *text, size_t len, enum policy_kind *ret_kind);
 const char *policy_kind_name(enum policy_kind kind);
 
-/* Each appends to out; 0 or -ENOBUFS. */
+RECORD_DECLARE(leader, leader_record);
+RECORD_DECLARE(run, run_record);
+RECORD_DECLARE(policy, policy_record);
+RECORD_DECLARE(split, split_record);
 int record_pack_worker(struct buffer *out, const struct worker *w);
+/* Duplicated task names count once. */
+int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
+			const char **ret_why);
 /* The list of that worker, for ROOT/lists: what it lists must be known. */
 int record_pack_list(struct buffer *out, const struct worker *w);
-int record_pack_leader(struct buffer *out, const struct leader_record *l);
-int record_pack_run(struct buffer *out, const struct run_record *r);
-int record_pack_policy(struct buffer *out, const struct policy_record *r);
-int record_pack_split(struct buffer *out, const struct split_record *r);
+/* A list, as a worker of which nothing else is set. */
+int record_parse_list(const void *data, size_t len, struct worker **ret_worker,
+		      const char **ret_why);
 /*
  * The content of the leader node of a task that is led by partitions: a persistent znode, so that
  * no node leads the task as a whole.
  */
 int record_pack_marker(struct buffer *out);
-
-/*
- * Decodes the content of a znode. Unknown keys are skipped; a missing, repeated or ill-formed one
- * makes it -EBADMSG, and *ret_why a constant text that names the key and what is wrong with it,
- * such as "random_ints: not an array of 5 int32". Duplicated task names count once.
- */
-int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
-			const char **ret_why);
-/* A list, as a worker of which nothing else is set. */
-int record_parse_list(const void *data, size_t len, struct worker **ret_worker,
-		      const char **ret_why);
-int record_parse_leader(const void *data, size_t len, struct leader_record *ret_leader,
-			const char **ret_why);
-int record_parse_run(const void *data, size_t len, struct run_record *ret_run,
-		     const char **ret_why);
-int record_parse_policy(const void *data, size_t len, struct policy_record *ret_policy,
-			const char **ret_why);
-
-int record_parse_split(const void *data, size_t len, struct split_record *ret_split,
-		       const char **ret_why);
 bool record_is_marker(const void *data, size_t len);
 
 #endif

@@ -72,18 +72,7 @@ static const struct key group_keys[] = {
 	CUSTOM_KEY("halted", KEY_OPTIONAL, parse_halted, pack_halted,
 		   "not an array of node, why and since", .is_there = is_halted),
 };
-static const struct keys group = KEYS(group_keys, rolling_group, RECORD_ROLLING_MAX);
-
-int record_parse_rolling_group(const void *data, size_t len, struct rolling_group *ret_group,
-			       const char **ret_why)
-{
-	return keys_read(data, len, &group, ret_group, ret_why);
-}
-
-int record_pack_rolling_group(struct buffer *out, const struct rolling_group *g)
-{
-	return keys_write(out, &group, g);
-}
+RECORD_DEFINE(rolling_group, rolling_group, group_keys, RECORD_ROLLING_MAX)
 
 /* --- slots and those who wait for one ------------------------------------- */
 
@@ -120,32 +109,10 @@ static const struct key slot_keys[] = {
 	TIME_KEY(rolling_slot, since, KEY_REQUIRED),
 	STATUS_KEY(rolling_slot, exit_status),
 };
-static const struct keys slot = KEYS(slot_keys, rolling_slot, RECORD_ROLLING_MAX);
-
-int record_parse_rolling_slot(const void *data, size_t len, struct rolling_slot *ret_slot,
-			      const char **ret_why)
-{
-	return keys_read(data, len, &slot, ret_slot, ret_why);
-}
-
-int record_pack_rolling_slot(struct buffer *out, const struct rolling_slot *s)
-{
-	return keys_write(out, &slot, s);
-}
+RECORD_DEFINE(rolling_slot, rolling_slot, slot_keys, RECORD_ROLLING_MAX)
 
 static const struct key waiter_keys[] = {
 	TEXT_KEY(rolling_waiter, node, KEY_REQUIRED, is_node, NOT_EMPTY),
 	TIME_KEY(rolling_waiter, since, KEY_REQUIRED),
 };
-static const struct keys waiter = KEYS(waiter_keys, rolling_waiter, RECORD_ROLLING_MAX);
-
-int record_parse_rolling_waiter(const void *data, size_t len, struct rolling_waiter *ret_waiter,
-				const char **ret_why)
-{
-	return keys_read(data, len, &waiter, ret_waiter, ret_why);
-}
-
-int record_pack_rolling_waiter(struct buffer *out, const struct rolling_waiter *w)
-{
-	return keys_write(out, &waiter, w);
-}
+RECORD_DEFINE(rolling_waiter, rolling_waiter, waiter_keys, RECORD_ROLLING_MAX)

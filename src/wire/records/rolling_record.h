@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/text/name.h"
 #include "base/text/worker.h"
 #include "core/recipes/rolling_step.h"
+#include "wire/keys.h"
 #include "wire/records/record.h"
 
 #define RECORD_ROLLING_MAX  4096 /* bytes */
@@ -50,19 +50,7 @@ bool rolling_state_parse(const char *text, size_t len, enum rolling_state *ret_s
 /* Whether the text is printable ASCII of at most ROLLING_PROCESS_MAX bytes. */
 bool rolling_process_is_good(const char *text, size_t len);
 
-/* Each appends to out: 0 or -ENOBUFS. */
-int record_pack_rolling_group(struct buffer *out, const struct rolling_group *g);
-int record_pack_rolling_slot(struct buffer *out, const struct rolling_slot *s);
-int record_pack_rolling_waiter(struct buffer *out, const struct rolling_waiter *w);
-/*
- * Each decodes the content of a znode, as the functions in record.h do: 0, or -EBADMSG and
- * *ret_why.
- */
-int record_parse_rolling_group(const void *data, size_t len, struct rolling_group *ret_group,
-			       const char **ret_why);
-int record_parse_rolling_slot(const void *data, size_t len, struct rolling_slot *ret_slot,
-			      const char **ret_why);
-int record_parse_rolling_waiter(const void *data, size_t len, struct rolling_waiter *ret_waiter,
-				const char **ret_why);
-
+RECORD_DECLARE(rolling_group, rolling_group);
+RECORD_DECLARE(rolling_slot, rolling_slot);
+RECORD_DECLARE(rolling_waiter, rolling_waiter);
 #endif

@@ -14,15 +14,4 @@ static const struct key schedule_keys[] = {
 		 "not a string of 1 to 100 bytes of UTF-8"),
 	TIME_KEY(schedule_record, since, KEY_REQUIRED),
 };
-static const struct keys schedule = KEYS(schedule_keys, schedule_record, RECORD_SCHEDULE_MAX);
-
-int record_parse_schedule(const void *data, size_t len, struct schedule_record *ret_schedule,
-			  const char **ret_why)
-{
-	return keys_read(data, len, &schedule, ret_schedule, ret_why);
-}
-
-int record_pack_schedule(struct buffer *out, const struct schedule_record *r)
-{
-	return keys_write(out, &schedule, r);
-}
+RECORD_DEFINE(schedule, schedule_record, schedule_keys, RECORD_SCHEDULE_MAX)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
+#include "wire/keys.h"
 
 #define RECORD_SEEN_MAX 512 /* bytes */
 
@@ -28,16 +28,6 @@ struct trouble_record {
 	int64_t failed;
 };
 
-/* Each appends to out; 0 or -ENOBUFS. */
-int record_pack_seen(struct buffer *out, const struct seen_record *s);
-int record_pack_trouble(struct buffer *out, const struct trouble_record *t);
-/*
- * Each decodes the content, as the functions in wire/records/record.h do: 0, or -EBADMSG and
- * *ret_why.
- */
-int record_parse_seen(const void *data, size_t len, struct seen_record *ret_seen,
-		      const char **ret_why);
-int record_parse_trouble(const void *data, size_t len, struct trouble_record *ret_trouble,
-			 const char **ret_why);
-
+RECORD_DECLARE(seen, seen_record);
+RECORD_DECLARE(trouble, trouble_record);
 #endif

@@ -9,10 +9,10 @@
 #include "node/session/session.h"
 #include "node/tree/paths.h"
 
-#define BEGIN_MS 5000  /* after a start, which has more urgent requests */
-#define AGAIN_MS 60000 /* between looks whether this node is to do it */
-#define PENDING	 20    /* nodes that are closed at a time */
-#define KEYS	 "/key"
+#define BEGIN_MS   5000	 /* after a start, which has more urgent requests */
+#define AGAIN_MS   60000 /* between looks whether this node is to do it */
+#define PENDING	   20	 /* nodes that are closed at a time */
+#define KEY_FOLDER "/key"
 
 static void go_on(struct closing *c);
 
@@ -88,7 +88,7 @@ static void on_list(void *arg, const struct store_reply *reply)
 		if (strcmp(folder, runs) == 0)
 			push(&c->folders, &c->n_folders, folder, name, "");
 		else if (strcmp(folder, jobs) == 0)
-			push(&c->folders, &c->n_folders, folder, name, KEYS);
+			push(&c->folders, &c->n_folders, folder, name, KEY_FOLDER);
 		else
 			push(&c->nodes, &c->n_nodes, folder, name, "");
 	}
