@@ -8,6 +8,7 @@
 #include "wire/reader.h"
 
 #define DUE_TICK_SIZE 32
+#define DUE_MAX	      4096 /* bytes of a notification */
 
 struct due {
 	char task[NAME_ELECTION_MAX + 1];

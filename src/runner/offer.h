@@ -6,6 +6,7 @@
 #include "wire/reader.h"
 
 #define OFFER_ID_SIZE 200
+#define OFFER_MAX     4096 /* bytes of a notification */
 
 struct offer {
 	char queue[NAME_TASK_MAX + 1];
