@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/text/name.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define TICK_FIRST sizeof(struct zkleader_tick) /* the struct's size in its first release */
 
@@ -24,40 +23,37 @@ static int64_t zone_ms(int64_t wall_ms)
 	return localtime_r(&seconds, &tm) ? (int64_t)tm.tm_gmtoff * 1000 : 0;
 }
 
-int claim_pack(struct buffer *params, const struct claim_request *request)
+void claim_pack(struct request *request, const struct claim_request *claim)
 {
-	struct pack p;
+	struct pack *p = request_begin(request, 2);
 	size_t map;
 
-	pack_init(&p, params);
-	pack_array(&p, 2);
-	pack_str(&p, request->task);
-	map = pack_open(&p);
-	pack_kv_str(&p, "kind", request->kind);
-	if (request->id) {
-		pack_kv_str(&p, "id", request->id);
-		pack_kv_bool(&p, "again", request->again);
+	pack_str(p, claim->task);
+	map = pack_open(p);
+	pack_kv_str(p, "kind", claim->kind);
+	if (claim->id) {
+		pack_kv_str(p, "id", claim->id);
+		pack_kv_bool(p, "again", claim->again);
 	}
-	pack_kv_int(&p, "now_ms", request->now_ms);
-	pack_kv_int(&p, "zone_ms", zone_ms(request->now_ms));
-	if (request->tick_ms != CLAIM_BY_TASK)
-		pack_kv_int(&p, "tick_ms", request->tick_ms);
-	if (request->wait_ms != CLAIM_BY_TASK)
-		pack_kv_int(&p, "wait_ms", request->wait_ms);
-	if (request->tick) {
-		pack_kv_str(&p, "tick", request->tick);
-		pack_kv_int(&p, "scheduled", request->scheduled);
+	pack_kv_int(p, "now_ms", claim->now_ms);
+	pack_kv_int(p, "zone_ms", zone_ms(claim->now_ms));
+	if (claim->tick_ms != CLAIM_BY_TASK)
+		pack_kv_int(p, "tick_ms", claim->tick_ms);
+	if (claim->wait_ms != CLAIM_BY_TASK)
+		pack_kv_int(p, "wait_ms", claim->wait_ms);
+	if (claim->tick) {
+		pack_kv_str(p, "tick", claim->tick);
+		pack_kv_int(p, "scheduled", claim->scheduled);
 	}
-	if (request->ran > 0) {
-		pack_kv_uint(&p, "ran", request->ran);
-		pack_str(&p, "got");
-		pack_array(&p, request->ran);
-		for (unsigned i = 0; i < request->ran; i++)
-			pack_uint(&p, request->got[i]);
-		pack_kv_int(&p, "waited_ms", request->waited_ms);
+	if (claim->ran > 0) {
+		pack_kv_uint(p, "ran", claim->ran);
+		pack_str(p, "got");
+		pack_array(p, claim->ran);
+		for (unsigned i = 0; i < claim->ran; i++)
+			pack_uint(p, claim->got[i]);
+		pack_kv_int(p, "waited_ms", claim->waited_ms);
 	}
-	pack_close(&p, map);
-	return p.failed;
+	pack_close(p, map);
 }
 
 int claim_tick_parse(const char *text, int64_t *ret_ms, char why[OPTIONS_WHY_SIZE])
@@ -148,18 +144,16 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 	return 0;
 }
 
-static int call(struct zkleader *z, const struct claim_request *request, int64_t timeout_ms,
+static int call(struct zkleader *z, const struct claim_request *claim, int64_t timeout_ms,
 		struct claim *ret_claim)
 {
 	int64_t sent_ms = clock_boot_ms();
+	struct request request;
 	struct reader result;
-	struct buffer params;
-	struct pack p = {.buffer = &params};
 	int e;
 
-	buffer_init_fallible(&params, RPC_REQUEST_MAX);
-	p.failed = claim_pack(&params, request);
-	e = call_packed(z, "claim", &p, timeout_ms, &result);
+	claim_pack(&request, claim);
+	e = request_call(z, "claim", &request, timeout_ms, &result);
 	if (e != 0)
 		return e;
 	e = claim_parse(result, sent_ms, ret_claim);

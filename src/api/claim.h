@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "api/call.h"
 #include "zkleader.h"
 #include "base/buffer.h"
 #include "base/text/options.h"
@@ -43,8 +44,8 @@ struct claim {
 
 /* Parses a tick's length. 0, or -EINVAL and why says what is wrong. */
 int claim_tick_parse(const char *text, int64_t *ret_ms, char why[OPTIONS_WHY_SIZE]);
-/* The params of a request: 0, -EMSGSIZE or -ENOMEM. */
-int claim_pack(struct buffer *params, const struct claim_request *request);
+/* Packs the params of a request. */
+void claim_pack(struct request *request, const struct claim_request *claim);
 /* Reads the answer to a request that was sent at sent_ms of CLOCK_BOOTTIME: 0 or -EBADMSG. */
 int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim);
 

@@ -14,7 +14,6 @@
 #include "base/text/uuid_text.h"
 #include "core/queue/job_id.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 /* The sizes of the structs in the first release that had them. */
 #define SUBMISSION_FIRST sizeof(struct zkleader_submission)
@@ -43,15 +42,12 @@ static int parse_submitted(struct reader r, char ret_id[ZKLEADER_JOB_ID_SIZE]);
 int job_api_ask_id(struct zkleader *z, const char *queue, char id[ZKLEADER_JOB_ID_SIZE])
 {
 	struct reader result;
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 1);
 	int e;
 
-	buffer_init_fallible(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_str(&p, queue);
-	e = call_packed(z, "job_id", &p, ID_MS, &result);
+	pack_str(p, queue);
+	e = request_call(z, "job_id", &request, ID_MS, &result);
 	if (e == ZKLEADER_CANNOT_TELL || e == -ENOMEM)
 		return e;
 	if (e == 0)
@@ -95,12 +91,13 @@ static bool is_id(const char *text)
 
 /* --- submitting ----------------------------------------------------------- */
 
-static void pack_submission(struct pack *p, const struct zkleader_submission *s, const char *id)
+static void pack_submission(struct request *request, const struct zkleader_submission *s,
+			    const char *id)
 {
+	struct pack *p = request_begin(request, 2);
 	char at[CLOCK_TEXT_SIZE];
 	size_t map;
 
-	pack_array(p, 2);
 	pack_str(p, s->queue);
 	map = pack_open(p);
 	pack_kv_str(p, "id", id);
@@ -155,15 +152,12 @@ static int parse_submitted(struct reader r, char ret_id[ZKLEADER_JOB_ID_SIZE])
 static int call_submit(struct zkleader *z, const struct zkleader_submission *s, int64_t timeout_ms,
 		       char id[ZKLEADER_JOB_ID_SIZE])
 {
+	struct request request;
 	struct reader result;
-	struct buffer params;
-	struct pack p;
 	int e;
 
-	buffer_init_fallible(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_submission(&p, s, id);
-	e = call_packed(z, "submit", &p, timeout_ms, &result);
+	pack_submission(&request, s, id);
+	e = request_call(z, "submit", &request, timeout_ms, &result);
 	if (e != 0)
 		return e;
 	e = parse_submitted(result, id);
@@ -261,22 +255,19 @@ static int parse_job(struct reader r, const char *id, struct zkleader_job *ret_j
 static int call_with_id(struct zkleader *z, const char *method, const char *id, int64_t wait_ms,
 			int64_t timeout_ms, struct reader *ret_result)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
 
 	if (!is_id(id)) {
 		handle_refuse(z, 0, "that is not the id of a job, which is QUEUE.MINUTE.UUID");
 		return ZKLEADER_MISUSE;
 	}
-	buffer_init_fallible(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, wait_ms > 0 ? 2 : 1);
-	pack_str(&p, id);
+	struct pack *p = request_begin(&request, wait_ms > 0 ? 2 : 1);
+	pack_str(p, id);
 	if (wait_ms > 0) {
-		pack_map(&p, 1);
-		pack_kv_int(&p, "wait_ms", wait_ms);
+		pack_map(p, 1);
+		pack_kv_int(p, "wait_ms", wait_ms);
 	}
-	return call_packed(z, method, &p, timeout_ms, ret_result);
+	return request_call(z, method, &request, timeout_ms, ret_result);
 }
 
 int zkleader_read_job(struct zkleader *z, const char *id, int64_t wait_ms, int64_t timeout_ms,

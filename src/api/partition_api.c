@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/text/name.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 struct owners {
 	struct zkleader_partition *list;
@@ -62,19 +61,16 @@ int zkleader_partitions(struct zkleader *z, const char *task, int64_t timeout_ms
 		{"owners", read_owners, &owners, false},
 	};
 	struct reader result;
-	struct buffer params;
-	struct pack p;
+	struct request request;
 	int e;
 
 	if (!name_is_task(task, strlen(task))) {
 		handle_refuse(z, 0, "that is not the name of a task");
 		return ZKLEADER_MISUSE;
 	}
-	buffer_init_fallible(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_str(&p, task);
-	e = call_packed(z, "partitions", &p, timeout_ms, &result);
+	struct pack *p = request_begin(&request, 1);
+	pack_str(p, task);
+	e = request_call(z, "partitions", &request, timeout_ms, &result);
 	if (e != 0)
 		return e;
 	e = fields_read(&result, fields, N_FIELDS(fields));

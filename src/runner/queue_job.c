@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/call.h"
 #include "api/fields.h"
 #include "api/handle.h"
 #include "api/json.h"
@@ -145,17 +146,13 @@ static int ask_begin(struct queue_job *j)
 	struct zkleader *z = j->c->z;
 	int64_t deadline = clock_boot_ms() + BEGIN_MS;
 	struct reader result;
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 1);
 	uint32_t id;
 	int e;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_str(&p, j->shared->offer.id);
-	e = handle_send(z, "job_begin", params.data, params.len, deadline, &id);
-	buffer_done(&params);
+	pack_str(p, j->shared->offer.id);
+	e = request_send(z, "job_begin", &request, deadline, &id);
 	if (e == 0)
 		e = handle_await(z, id, HANDLE_ANSWER_MAX, deadline, &result);
 	if (e == 0) {

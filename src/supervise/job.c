@@ -3,6 +3,7 @@
  * the end of the guard. If the guard is killed, the supervisor ends the job itself. If the guard is
  * stopped, the supervisor does so at the end of the lease.
  */
+#include "api/call.h"
 #include "supervise/job.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 #include "base/fd.h"
 #include "supervise/tree.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define LOOK_MS	       1000 /* between checks of the lease's deadline */
 #define AGAIN_MS       100  /* between attempts to kill the job of a stopped guard */
@@ -42,17 +42,11 @@ struct supervisor {
 
 int job_ask_renewal(const struct job *job, int64_t deadline, uint32_t *ret_id)
 {
-	struct buffer params;
-	struct pack p;
-	int e;
+	struct request request;
+	struct pack *p = request_begin(&request, 1);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_uint(&p, job->shared->number);
-	e = handle_send(job->z, job->kind->renew, params.data, params.len, deadline, ret_id);
-	buffer_done(&params);
-	return e;
+	pack_uint(p, job->shared->number);
+	return request_send(job->z, job->kind->renew, &request, deadline, ret_id);
 }
 
 /* Keeps the job's times within a session timeout that may have become shorter. */
@@ -85,18 +79,13 @@ int job_parse_renewal(struct job *job, struct reader result, bool *ret_leads, in
 
 int job_ask_attach(struct job *job)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 	int e;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, job->name);
-	pack_str(&p, job->id);
-	e = handle_send(job->z, job->kind->attach, params.data, params.len, HANDLE_AT_ONCE,
-			&job->attach_id);
-	buffer_done(&params);
+	pack_str(p, job->name);
+	pack_str(p, job->id);
+	e = request_send(job->z, job->kind->attach, &request, HANDLE_AT_ONCE, &job->attach_id);
 	if (e < 0)
 		job->attach_id = 0;
 	return e;
@@ -159,30 +148,26 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	const char *why =
 		job->shared->start_errno ? strerror(job->shared->start_errno) : job->shared->why;
 	char last[TAIL_MAX];
-	struct buffer params;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 	struct reader result;
-	struct pack p;
 	uint32_t id;
 	int e;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_uint(&p, job->shared->number);
-	map = pack_open(&p);
-	pack_kv_int(&p, "exit_status", job->shared->status);
-	pack_kv_bool(&p, "interrupted", job->shared->cut);
+	pack_uint(p, job->shared->number);
+	map = pack_open(p);
+	pack_kv_int(p, "exit_status", job->shared->status);
+	pack_kv_bool(p, "interrupted", job->shared->cut);
 	if (why[0])
-		pack_kv_str(&p, "start", why);
+		pack_kv_str(p, "start", why);
 	if (job->capture || job->timeout_ms > 0)
-		pack_kv_bool(&p, "timeout", job->shared->timed_out);
+		pack_kv_bool(p, "timeout", job->shared->timed_out);
 	if (tail)
-		pack_kv_bin(&p, "output", last, tail_last(tail, last));
+		pack_kv_bin(p, "output", last, tail_last(tail, last));
 	if (delivery->how != JOB_IS_COMMAND)
-		pack_delivery(&p, delivery);
-	pack_close(&p, map);
-	e = handle_send(job->z, job->kind->finish, params.data, params.len, HANDLE_AT_ONCE, &id);
-	buffer_done(&params);
+		pack_delivery(p, delivery);
+	pack_close(p, map);
+	e = request_send(job->z, job->kind->finish, &request, HANDLE_AT_ONCE, &id);
 	if (e == 0)
 		e = handle_await(job->z, id, HANDLE_ANSWER_MAX, until, &result);
 	if (e == 0)

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "api/call.h"
 #include "api/handle.h"
 #include "base/clock.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define NO_SOCKET_MS 2000 /* patience if there is no socket at all: there may be no sidecar */
 #define KNOCK_MS     100
@@ -147,17 +147,11 @@ int pending_wait(struct pending *p)
 /* Asks the sidecar to wait until at least 0 workers are there, which it answers at once. */
 int pending_ask_at_once(const struct pending *pending, uint32_t *ret_id)
 {
-	struct buffer params;
-	struct pack p;
-	int e;
+	struct request request;
+	struct pack *p = request_begin(&request, 1);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_map(&p, 2);
-	pack_kv_int(&p, "workers", 0);
-	pack_kv_int(&p, "timeout_ms", 0);
-	e = handle_send(pending->z, "wait", params.data, params.len, HANDLE_AT_ONCE, ret_id);
-	buffer_done(&params);
-	return e;
+	pack_map(p, 2);
+	pack_kv_int(p, "workers", 0);
+	pack_kv_int(p, "timeout_ms", 0);
+	return request_send(pending->z, "wait", &request, HANDLE_AT_ONCE, ret_id);
 }

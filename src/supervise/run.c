@@ -4,18 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/call.h"
 #include "api/handle.h"
 #include "base/clock.h"
 #include "supervise/leased_job.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 /* --- the claim ------------------------------------------------------------ */
 
 static int send_claim(const struct pending *pending, uint32_t *ret_id)
 {
 	const struct run *r = pending->arg;
-	const struct claim_request request = {
+	const struct claim_request claim = {
 		.task = r->task,
 		.kind = "run",
 		.id = pending->id,
@@ -29,31 +29,20 @@ static int send_claim(const struct pending *pending, uint32_t *ret_id)
 		.got = r->got,
 		.waited_ms = clock_boot_ms() - r->began_ms,
 	};
-	struct buffer params;
-	int e;
+	struct request request;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	e = claim_pack(&params, &request);
-	if (e == 0)
-		e = handle_send(pending->z, "claim", params.data, params.len,
-				clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);
-	buffer_done(&params);
-	return e;
+	claim_pack(&request, &claim);
+	return request_send(pending->z, "claim", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
+			    ret_id);
 }
 
 static int send_check(const struct pending *pending, uint32_t *ret_id)
 {
-	struct buffer params;
-	struct pack p;
-	int e;
+	struct request request;
+	struct pack *p = request_begin(&request, 1);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_str(&p, ((const struct run *)pending->arg)->task);
-	e = handle_send(pending->z, "check", params.data, params.len, HANDLE_AT_ONCE, ret_id);
-	buffer_done(&params);
-	return e;
+	pack_str(p, ((const struct run *)pending->arg)->task);
+	return request_send(pending->z, "check", &request, HANDLE_AT_ONCE, ret_id);
 }
 
 static int take_claim(const struct pending *pending, struct reader result, int64_t sent_ms)

@@ -146,7 +146,6 @@ static char *print_table(int width, bool color)
 	table_row(t, rows[1], COLOR_NONE);
 	table_color(t, 3, COLOR_RED);
 	table_print(t);
-	table_free(t);
 	fclose(o.out);
 	return text;
 }
@@ -234,7 +233,6 @@ Test(table, of_the_columns_that_can_go_the_last_goes_first)
 
 		table_row(t, row, COLOR_NONE);
 		table_print(t);
-		table_free(t);
 		fclose(o.out);
 		cr_expect_str_eq(text, cases[i].text, "%d:\n%s", cases[i].width, text);
 		free(text);
@@ -260,7 +258,6 @@ Test(table, off_a_terminal_nothing_is_cut_or_wrapped)
 	struct table *t = table_new(&o, columns, 6);
 	table_row(t, row, COLOR_NONE);
 	table_print(t);
-	table_free(t);
 	fclose(o.out);
 	snprintf(expected, sizeof(expected), "\n%s %s %s %s %s the end of the row\n", word, word,
 		 word, word, word);
@@ -282,7 +279,6 @@ Test(table, characters_that_have_no_width)
 	struct table *t = table_new(&o, &column, 1);
 	table_row(t, &cell, COLOR_NONE);
 	table_print(t);
-	table_free(t);
 	fclose(o.out);
 	cr_expect_not_null(strstr(text, "12345678"), "%s", text);
 	cr_expect_not_null(strstr(text, "…"), "%s", text);
@@ -322,7 +318,6 @@ Test(table, what_goes_first)
 		for (size_t row = 0; row < 3; row++)
 			table_row(t, rows[row], COLOR_NONE);
 		table_print(t);
-		table_free(t);
 		fclose(o.out);
 		cr_expect_not_null(strstr(text, cases[i].first), "width %d:\n%s", cases[i].width,
 				   text);
@@ -355,7 +350,6 @@ Test(table, domains_in_common)
 		for (size_t row = 0; row < 3; row++)
 			table_row(t, &cases[i].hosts[row], COLOR_NONE);
 		table_print(t);
-		table_free(t);
 		fclose(o.out);
 		cr_expect_str_eq(text, expected, "case %zu:\n%s", i, text);
 		free(text);

@@ -2,7 +2,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/duration.h"
@@ -161,6 +163,17 @@ int options_program(struct options *o, const struct option_program *p, const cha
 	}
 	*ret_code = 0;
 	return OPTION_END;
+}
+
+int64_t options_number(const char *text, int64_t most)
+{
+	size_t digits = strspn(text, "0123456789");
+	char longest[24];
+	int room = snprintf(longest, sizeof(longest), "%" PRId64, most);
+
+	if (digits == 0 || digits > (size_t)room || text[digits] != '\0')
+		return -1;
+	return strtoll(text, NULL, 10) <= most ? strtoll(text, NULL, 10) : -1;
 }
 
 int options_duration(const char *name, const char *text, int64_t max_ms, int64_t *ret_ms,

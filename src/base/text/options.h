@@ -61,6 +61,8 @@ void options_help(FILE *out, const struct option_program *p);
  */
 int options_program(struct options *o, const struct option_program *p, const char **ret_value,
 		    int *ret_code);
+/* The number that is a text of digits, no more of them than `most` has; -1: not one up to that. */
+int64_t options_number(const char *text, int64_t most);
 /* Parses a duration of at most max_ms: 0, or -EINVAL and the reason in why. */
 int options_duration(const char *name, const char *text, int64_t max_ms, int64_t *ret_ms,
 		     char why[OPTIONS_WHY_SIZE]);

@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "base/text/duration.h"
 #include "base/text/name.h"
@@ -13,7 +13,6 @@
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 /* The places of options in the tables below; an option that a table lacks is not given. */
 enum { OPTION_REASON, OPTION_FOR, OPTION_DRY_RUN, OPTION_WAIT = OPTION_DRY_RUN, OPTION_FORCE };
@@ -104,13 +103,14 @@ static int take(const struct context *c, struct order *o)
 }
 
 /* Packs the names and, if there are options, a map of them. */
-static void pack(const struct context *c, const struct order *o, struct pack *p)
+static void pack(const struct context *c, const struct order *o, struct request *request)
 {
 	size_t words = o->n_names == 0 ? 0 : c->n_args, behind = words - o->n_names;
 	size_t n = (o->reason ? 1U : 0U) + (o->for_ms > 0 ? 1U : 0U) + (o->node ? 1U : 0U) +
 		   o->force + o->dry_run;
+	struct pack *p =
+		request_begin(request, (o->list ? 1 : o->n_names) + behind + (n > 0 ? 1 : 0));
 
-	pack_array(p, (o->list ? 1 : o->n_names) + behind + (n > 0 ? 1 : 0));
 	if (o->list)
 		pack_array(p, o->n_names);
 	for (size_t i = 0; i < words; i++)
@@ -132,13 +132,10 @@ static void pack(const struct context *c, const struct order *o, struct pack *p)
 
 static int give(struct context *c, const struct order *o, json_t **ret_result)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack(c, o, &p);
-	return ask_packed(c, c->command->name, &p, JSON_OBJECT, ret_result);
+	pack(c, o, &request);
+	return ask_packed(c, c->command->name, &request, JSON_OBJECT, ret_result);
 }
 
 static int run(struct context *c)

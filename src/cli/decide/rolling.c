@@ -83,11 +83,9 @@ static int take_options(const struct context *c, struct rolling_steps *s)
 		return misuse(c, "that is no name: up to 100 letters, digits, dots, hyphens and "
 				 "underscores, a letter or digit first");
 	if (max) {
-		size_t digits = strspn(max, "0123456789");
-		s->max_unavailable =
-			digits > 0 && digits < 5 && !max[digits] ? strtol(max, NULL, 10) : 0;
+		s->max_unavailable = options_number(max, SLOTS_MAX);
 	}
-	if (s->max_unavailable < 1 || s->max_unavailable > SLOTS_MAX)
+	if (s->max_unavailable < 1)
 		return misuse(c, "--max-unavailable is not a number from 1 to 1000");
 	if (soak)
 		e = options_duration("--soak", soak, DURATION_MAX_MS, &s->soak_ms, why);

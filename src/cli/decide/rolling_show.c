@@ -56,5 +56,4 @@ void rolling_show(const struct output *o, const json_t *group)
 	for (size_t i = 0; i < n_waiting; i++)
 		add(t, o, json_array_get(waiting, i), "waiting");
 	table_print(t);
-	table_free(t);
 }

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/text/name.h"
 #include "cli/decide/rolling.h"
 #include "cli/ui/ask.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define BOOT_ID	    "/proc/sys/kernel/random/boot_id"
 #define KNOCK_MS    500
@@ -102,11 +102,12 @@ static void pack_text(struct pack *p, const char *key, const char *text)
 		pack_kv_str(p, key, text);
 }
 
-static void pack(const struct rolling_steps *s, const struct rolling_step *step, struct pack *p)
+static void pack(const struct rolling_steps *s, const struct rolling_step *step,
+		 struct request *request)
 {
+	struct pack *p = request_begin(request, 2);
 	size_t map;
 
-	pack_array(p, 2);
 	pack_str(p, s->group);
 	map = pack_open(p);
 	pack_kv_str(p, "do", step->order);
@@ -125,26 +126,16 @@ static void pack(const struct rolling_steps *s, const struct rolling_step *step,
 }
 
 static int ask_once(struct rolling_steps *s, const struct rolling_step *step,
-		    const void **ret_result, size_t *ret_len)
+		    struct reader *ret_result)
 {
-	struct context *c = s->c;
 	int64_t answer_ms = ANSWER_MS;
-	struct buffer params;
-	struct pack p;
-	int r = c->z ? 0 : zkleader_open(c->socket, &c->z);
+	struct request request;
 
 	if (step->waits)
 		answer_ms = step->timeout_ms < 0 ? ZKLEADER_TIMEOUT_MAX_MS
 						 : step->timeout_ms + ANSWER_MS;
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack(s, step, &p);
-	if (r == 0)
-		r = p.failed ? -EMSGSIZE
-			     : zkleader_call(c->z, "rolling", params.data, params.len, answer_ms,
-					     ret_result, ret_len);
-	buffer_done(&params);
-	return r;
+	pack(s, step, &request);
+	return ask_call(s->c, "rolling", &request, answer_ms, ret_result);
 }
 
 /* Whether the failure r may be temporary, so that the step can be tried again. */
@@ -158,16 +149,15 @@ int rolling_step(struct rolling_steps *s, const struct rolling_step *step, json_
 {
 	struct rolling_step now = *step;
 	int64_t began_ms = clock_boot_ms(), ended_ms = INT64_MAX;
-	const void *result;
+	struct reader result;
 	bool first = true;
-	size_t len;
 
 	for (;; first = false) {
-		int r = ask_once(s, &now, &result, &len);
+		int r = ask_once(s, &now, &result);
 		int64_t at_ms = clock_boot_ms();
 
 		if (r == 0)
-			return ask_to_json(s->c, result, len, JSON_OBJECT, ret_answer);
+			return ask_to_json(s->c, result, JSON_OBJECT, ret_answer);
 		if (s->signals && ended_ms == INT64_MAX && rolling_job_is_ended(s->signals))
 			ended_ms = at_ms + ENDED_MS;
 		bool over = at_ms >= ended_ms || (step->waits && step->timeout_ms >= 0 &&

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -12,7 +13,6 @@
 #include "cli/ui/outcome.h"
 #include "cli/ui/table.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define SHOWN	   5 /* best entries of the ranking that are shown in any case */
 #define HIDDEN_MIN 3 /* if fewer entries would be hidden, all are shown */
@@ -138,7 +138,6 @@ static void print_ranking(const struct context *c, const json_t *explained)
 			add_ranked(t, ranked, candidates, verbose);
 	}
 	table_print(t);
-	table_free(t);
 	if (!all)
 		print_hidden(&c->output, explained, hidden);
 }
@@ -242,8 +241,7 @@ static void print_oddities(const struct output *o, const json_t *explained)
 static int ask_tick(struct context *c, json_t **ret_told)
 {
 	char tick[CLOCK_TEXT_SIZE];
-	struct buffer params;
-	struct pack p;
+	struct request request;
 	int64_t ms;
 
 	if (clock_parse(c->values[OPTION_TICK], &ms) < 0 || ms < 0) {
@@ -252,13 +250,11 @@ static int ask_tick(struct context *c, json_t **ret_told)
 		return ZKLEADER_MISUSE;
 	}
 	clock_format(ms, tick);
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, c->args[0]);
-	pack_map(&p, 1);
-	pack_kv_str(&p, "tick", tick);
-	return ask_packed(c, "explain", &p, JSON_OBJECT, ret_told);
+	struct pack *p = request_begin(&request, 2);
+	pack_str(p, c->args[0]);
+	pack_map(p, 1);
+	pack_kv_str(p, "tick", tick);
+	return ask_packed(c, "explain", &request, JSON_OBJECT, ret_told);
 }
 
 /* The line of a run: where, when, and how it ended. */
@@ -298,11 +294,12 @@ static void print_tick(const struct output *o, const json_t *told)
 static int64_t count_partitions(struct context *c)
 {
 	json_auto_t *split = NULL;
-	const void *result;
-	size_t len;
+	struct request request;
+	struct reader result;
 
-	if (ask_raw(c, "partitions", &result, &len) != 0 ||
-	    json_from_msgpack(result, len, &split) < 0)
+	ask_begin(c, &request);
+	if (ask_call(c, "partitions", &request, CONTEXT_TIMEOUT_MS, &result) != 0 ||
+	    json_from_msgpack(result.p, (size_t)(result.end - result.p), &split) < 0)
 		return 0;
 	return json_number(split, "partitions", 0);
 }

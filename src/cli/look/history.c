@@ -369,7 +369,6 @@ static void print_rows(const struct context *c, const struct wanted *w, struct r
 	for (size_t i = 0; i < rows->n; i++)
 		print_row(t, o, &rows->list[i], &shown);
 	table_print(t);
-	table_free(t);
 	history_kept_print(o, &rows->kept);
 }
 

@@ -99,7 +99,6 @@ static void print_table(const struct context *c, const struct live_page *page)
 	t = table_new(&output, columns, N_COLUMNS);
 	json_array_foreach(page->shown, i, worker) add_worker(t, c, worker, newest);
 	table_print(t);
-	table_free(t);
 }
 
 static void print_below(const struct context *c, const struct live_page *page)

@@ -1,16 +1,15 @@
 /* zkleader next: when tasks are due. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "base/clock.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "cli/ui/table.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define EACH_MAX     1000
 #define DEFAULT_EACH 5
@@ -34,13 +33,9 @@ static const struct table_column columns[] = {
 static int take_number(const struct context *c, int64_t *ret_n)
 {
 	const char *text = c->values[OPTION_NUMBER];
-	size_t digits = text ? strspn(text, "0123456789") : 0;
 
-	*ret_n = DEFAULT_EACH;
-	if (!text)
-		return 0;
-	*ret_n = strtol(text, NULL, 10);
-	if (digits > 0 && digits <= 4 && text[digits] == '\0' && *ret_n >= 1 && *ret_n <= EACH_MAX)
+	*ret_n = text ? options_number(text, EACH_MAX) : DEFAULT_EACH;
+	if (*ret_n >= 1)
 		return 0;
 	output_error(&c->output, "-n \"%s\": a number from 1 to %d is needed", text, EACH_MAX);
 	return -EINVAL;
@@ -119,31 +114,27 @@ static void print(const struct context *c, const json_t *list)
 	t = table_new(&c->output, columns, N_COLUMNS);
 	json_array_foreach(list, i, instant) add_row(t, c, instant);
 	table_print(t);
-	table_free(t);
 }
 
 static int run(struct context *c)
 {
 	json_auto_t *json = NULL, *list = NULL;
-	struct buffer params;
-	struct pack p;
+	struct request request;
 	int64_t each, from;
 	size_t map;
 	int code;
 
 	if (take_number(c, &each) < 0 || take_from(c, &from) < 0)
 		return ZKLEADER_MISUSE;
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, c->n_args + 1);
+	struct pack *p = request_begin(&request, c->n_args + 1);
 	for (size_t i = 0; i < c->n_args; i++)
-		pack_str(&p, c->args[i]);
-	map = pack_open(&p);
-	pack_kv_int(&p, "n", each);
+		pack_str(p, c->args[i]);
+	map = pack_open(p);
+	pack_kv_int(p, "n", each);
 	if (from >= 0)
-		pack_kv_int(&p, "from", from);
-	pack_close(&p, map);
-	code = ask_packed(c, "next", &p, JSON_ARRAY, &json);
+		pack_kv_int(p, "from", from);
+	pack_close(p, map);
+	code = ask_packed(c, "next", &request, JSON_ARRAY, &json);
 	if (code != 0)
 		return code;
 	list = sorted(json);

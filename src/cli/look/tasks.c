@@ -193,7 +193,6 @@ static void print_table(const struct context *c, const struct live_page *page)
 	t = table_new(&c->output, shown, c->values[OPTION_LONG] ? n + 1 : n);
 	json_array_foreach(page->shown, i, task) add_task(t, &c->output, task, due);
 	table_print(t);
-	table_free(t);
 }
 
 static void print_decision(const struct output *o, const char *what, const json_t *decision)

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -188,10 +187,9 @@ static void take_snapshot(struct watch *w, const json_t *workers)
 
 static void take_answer(struct watch *w, const struct follow_event *e)
 {
-	const struct reader *data = &e->message.data;
 	json_auto_t *json = NULL;
 
-	if (ask_to_json(w->c, data->p, (size_t)(data->end - data->p), JSON_ARRAY, &json) != 0)
+	if (ask_to_json(w->c, e->message.data, JSON_ARRAY, &json) != 0)
 		return;
 	if (e->question == ASK_TASKS) {
 		json_decref(w->tasks);

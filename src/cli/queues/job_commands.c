@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "cli/queues/job_text.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/table.h"
 #include "core/queue/job_id.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define WHO_MAY "Only root, the sidecar's own user and the members of its socket-group may.\n"
 
@@ -53,18 +53,14 @@ const struct command command_job = {
 
 /* --- cancel --------------------------------------------------------------- */
 
+static void show_cancelled(const struct context *c, const json_t *result)
+{
+	output_line(&c->output, COLOR_NONE, "%s", json_text(result, "message", "done"));
+}
+
 static int run_cancel(struct context *c)
 {
-	json_auto_t *result = NULL;
-	int code = ask(c, "cancel", JSON_OBJECT, &result);
-
-	if (code != 0)
-		return code;
-	if (c->output.json)
-		output_json(&c->output, result);
-	else
-		output_line(&c->output, COLOR_NONE, "%s", json_text(result, "message", "done"));
-	return ZKLEADER_OK;
+	return ask_and_show(c, "cancel", JSON_OBJECT, show_cancelled);
 }
 
 const struct command command_cancel = {
@@ -115,18 +111,15 @@ static void add_dead(struct table *t, const struct output *o, const json_t *job)
 static int ask_behind(struct context *c, const char *method, const char *after, json_type type,
 		      json_t **ret_result)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, after ? 2 : 1);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, after ? 2 : 1);
-	pack_str(&p, c->args[0]);
+	pack_str(p, c->args[0]);
 	if (after) {
-		pack_map(&p, 1);
-		pack_kv_str(&p, "after", after);
+		pack_map(p, 1);
+		pack_kv_str(p, "after", after);
 	}
-	return ask_packed(c, method, &p, type, ret_result);
+	return ask_packed(c, method, &request, type, ret_result);
 }
 
 /*
@@ -180,7 +173,6 @@ static int run_dead(struct context *c)
 	struct table *t = table_new(o, dead_columns, N_DEAD_COLUMNS);
 	json_array_foreach(jobs, i, job) add_dead(t, o, job);
 	table_print(t);
-	table_free(t);
 	return ZKLEADER_OK;
 }
 
@@ -243,19 +235,16 @@ static int for_all(struct context *c, ask_fn ask_once, const char *key, const ch
 
 static int ask_requeue_all(struct context *c, const char *after, json_t **ret_result)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 1);
 	size_t map;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	map = pack_open(&p);
-	pack_kv_str(&p, "queue", c->values[OPTION_ALL]);
+	map = pack_open(p);
+	pack_kv_str(p, "queue", c->values[OPTION_ALL]);
 	if (after)
-		pack_kv_str(&p, "after", after);
-	pack_close(&p, map);
-	return ask_packed(c, "requeue", &p, JSON_OBJECT, ret_result);
+		pack_kv_str(p, "after", after);
+	pack_close(p, map);
+	return ask_packed(c, "requeue", &request, JSON_OBJECT, ret_result);
 }
 
 static int ask_purge(struct context *c, const char *after, json_t **ret_result)

@@ -1,19 +1,17 @@
 #include "cli/queues/job_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "api/handle.h"
+#include "api/call.h"
 #include "api/job_api.h"
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/text/printable.h"
 #include "cli/ui/ask.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define WAIT_MS	   20000 /* how long one request waits at the sidecar */
 #define ANSWER_MS  35000
@@ -116,31 +114,23 @@ int job_text_status(const json_t *job)
 		       : JOB_WITHOUT_STATUS;
 }
 
-static int ask_once(struct context *c, const char *id, int64_t wait_ms, const void **ret_result,
-		    size_t *ret_len)
+static int ask_once(struct context *c, const char *id, int64_t wait_ms, struct reader *ret_result)
 {
-	struct buffer params;
-	struct pack p;
-	int e;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, id);
-	pack_map(&p, 1);
-	pack_kv_int(&p, "wait_ms", wait_ms);
-	e = zkleader_call(c->z, "job", params.data, params.len, ANSWER_MS, ret_result, ret_len);
-	buffer_done(&params);
-	return e;
+	pack_str(p, id);
+	pack_map(p, 1);
+	pack_kv_int(p, "wait_ms", wait_ms);
+	return ask_call(c, "job", &request, ANSWER_MS, ret_result);
 }
 
 int job_text_read(struct context *c, const char *id, json_t **ret_job)
 {
-	const void *result;
-	size_t len;
-	int e = ask_once(c, id, 0, &result, &len);
+	struct reader result;
+	int e = ask_once(c, id, 0, &result);
 
-	return e != 0 ? ZKLEADER_CANNOT_TELL : ask_to_json(c, result, len, JSON_OBJECT, ret_job);
+	return e != 0 ? ZKLEADER_CANNOT_TELL : ask_to_json(c, result, JSON_OBJECT, ret_job);
 }
 
 int job_text_wait(struct context *c, const char *id, json_t **ret_job)
@@ -149,12 +139,9 @@ int job_text_wait(struct context *c, const char *id, json_t **ret_job)
 
 	for (;;) {
 		json_auto_t *job = NULL;
-		const void *result;
-		size_t len;
-		int code, e = c->z ? 0 : zkleader_open(c->socket, &c->z);
+		struct reader result;
+		int code, e = ask_once(c, id, WAIT_MS, &result);
 
-		if (e == 0)
-			e = ask_once(c, id, WAIT_MS, &result, &len);
 		if (e > 0 && e != ZKLEADER_CANNOT_TELL)
 			return context_failed(c, e);
 		if (e != 0 && clock_boot_ms() - heard_ms >= PATIENT_MS)
@@ -164,7 +151,7 @@ int job_text_wait(struct context *c, const char *id, json_t **ret_job)
 			continue;
 		}
 		heard_ms = clock_boot_ms();
-		code = ask_to_json(c, result, len, JSON_OBJECT, &job);
+		code = ask_to_json(c, result, JSON_OBJECT, &job);
 		if (code != 0)
 			return code;
 		if (job_text_ended(job)) {

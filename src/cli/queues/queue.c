@@ -101,7 +101,6 @@ static void print_table(const struct context *c, const struct live_page *page)
 	t = table_new(&c->output, columns, N_COLUMNS);
 	json_array_foreach(page->shown, i, queue) add_queue(t, queue);
 	table_print(t);
-	table_free(t);
 }
 
 static json_t *take(const struct live_view *view, const json_t *queues)

@@ -2,18 +2,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "cli/queues/job_text.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/table.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define DEFAULT_JOBS  100
-#define DIGITS_MAX    7
+#define JOBS_MAX      9999999
 #define MORE_TEXT_MAX 100
 
 static const struct table_column columns[] = {
@@ -28,10 +27,8 @@ static const struct table_column columns[] = {
 
 static bool take_number(const struct context *c, const char *text, int64_t *ret_n)
 {
-	size_t digits = text ? strspn(text, "0123456789") : 0;
-
-	*ret_n = text ? strtol(text, NULL, 10) : DEFAULT_JOBS;
-	if (!text || (digits > 0 && digits <= DIGITS_MAX && text[digits] == '\0' && *ret_n >= 1))
+	*ret_n = text ? options_number(text, JOBS_MAX) : DEFAULT_JOBS;
+	if (*ret_n >= 1)
 		return true;
 	output_error(&c->output, "-n \"%s\": a number from 1 to 9999999 is needed", text);
 	return false;
@@ -40,22 +37,19 @@ static bool take_number(const struct context *c, const char *text, int64_t *ret_
 static int ask_page(struct context *c, const char *state, int64_t limit, const char *after,
 		    json_t **ret_page)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 	size_t map;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, c->args[0]);
-	map = pack_open(&p);
-	pack_kv_int(&p, "limit", limit);
+	pack_str(p, c->args[0]);
+	map = pack_open(p);
+	pack_kv_int(p, "limit", limit);
 	if (state)
-		pack_kv_str(&p, "state", state);
+		pack_kv_str(p, "state", state);
 	if (after[0])
-		pack_kv_str(&p, "after", after);
-	pack_close(&p, map);
-	return ask_packed(c, "jobs", &p, JSON_OBJECT, ret_page);
+		pack_kv_str(p, "after", after);
+	pack_close(p, map);
+	return ask_packed(c, "jobs", &request, JSON_OBJECT, ret_page);
 }
 
 /* An answer has only some of the jobs, so this asks until it has all. */
@@ -128,6 +122,5 @@ int queue_jobs_print(struct context *c, const char *state, const char *number)
 	struct table *t = table_new(o, columns, N_COLUMNS - !why);
 	json_array_foreach(jobs, i, job) add_row(t, o, job);
 	table_print(t);
-	table_free(t);
 	return ZKLEADER_OK;
 }

@@ -3,12 +3,11 @@
  * of them leave together.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/fields.h"
 #include "api/handle.h"
 #include "base/clock.h"
@@ -19,7 +18,6 @@
 #include "supervise/job.h"
 #include "supervise/pending.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define COUNT_MAX  1000
 #define ID_LEN	   16
@@ -65,9 +63,8 @@ static const char *parse(struct barrier *b, char why[OPTIONS_WHY_SIZE])
 		       "underscores, a letter or digit first";
 	if (!count)
 		return "--count N is needed: how many have to be there?";
-	size_t digits = strspn(count, "0123456789");
-	b->count = digits > 0 && digits < 6 && !count[digits] ? strtol(count, NULL, 10) : 0;
-	if (b->count < 1 || b->count > COUNT_MAX)
+	b->count = options_number(count, COUNT_MAX);
+	if (b->count < 1)
 		return "--count is a number from 1 to 1000";
 	b->deadline_ms = INT64_MAX;
 	if (!timeout)
@@ -79,17 +76,6 @@ static const char *parse(struct barrier *b, char why[OPTIONS_WHY_SIZE])
 }
 
 /* --- requests ------------------------------------------------------------- */
-
-static int send_packed(const struct pending *p, const char *method, struct buffer *params,
-		       bool failed, uint32_t *ret_id)
-{
-	int e = failed ? -EMSGSIZE
-		       : handle_send(p->z, method, params->data, params->len,
-				     clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);
-
-	buffer_done(params);
-	return e;
-}
 
 static int64_t timeout_left(const struct barrier *b)
 {
@@ -104,51 +90,45 @@ static int64_t timeout_left(const struct barrier *b)
 static int send_enter(const struct pending *pending, uint32_t *ret_id)
 {
 	struct barrier *b = pending->arg;
-	struct buffer params;
-	struct pack p;
+	struct request request;
 
 	if (!b->id[0])
 		memcpy(b->id, pending->id, ID_LEN);
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, b->name);
-	pack_map(&p, 6);
-	pack_kv_str(&p, "id", b->id);
-	pack_kv_bool(&p, "again", pending->sent || b->inside);
-	pack_kv_uint(&p, "round", b->inside ? b->round : 0);
-	pack_kv_int(&p, "count", b->count);
-	pack_kv_int(&p, "timeout_ms", timeout_left(b));
-	pack_kv_bool(&p, "command", b->argv != NULL);
-	return send_packed(pending, "barrier", &params, p.failed, ret_id);
+	struct pack *p = request_begin(&request, 2);
+	pack_str(p, b->name);
+	pack_map(p, 6);
+	pack_kv_str(p, "id", b->id);
+	pack_kv_bool(p, "again", pending->sent || b->inside);
+	pack_kv_uint(p, "round", b->inside ? b->round : 0);
+	pack_kv_int(p, "count", b->count);
+	pack_kv_int(p, "timeout_ms", timeout_left(b));
+	pack_kv_bool(p, "command", b->argv != NULL);
+	return request_send(pending->z, "barrier", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
+			    ret_id);
 }
 
 static int send_leave(const struct pending *pending, uint32_t *ret_id)
 {
 	const struct barrier *b = pending->arg;
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, b->name);
-	pack_map(&p, 2);
-	pack_kv_str(&p, "id", b->id);
-	pack_kv_uint(&p, "round", b->round);
-	return send_packed(pending, "barrier_leave", &params, p.failed, ret_id);
+	pack_str(p, b->name);
+	pack_map(p, 2);
+	pack_kv_str(p, "id", b->id);
+	pack_kv_uint(p, "round", b->round);
+	return request_send(pending->z, "barrier_leave", &request,
+			    clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);
 }
 
 static int send_ping(const struct pending *pending, uint32_t *ret_id)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 1);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_str(&p, ((const struct barrier *)pending->arg)->name);
-	return send_packed(pending, "check", &params, p.failed, ret_id);
+	pack_str(p, ((const struct barrier *)pending->arg)->name);
+	return request_send(pending->z, "check", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
+			    ret_id);
 }
 
 static int take_answer(const struct pending *pending, struct reader result, int64_t sent_ms)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 /* Parses "+5" or "-5". 0, or -EINVAL. */
 static int take_delta(const char *text, int64_t *ret_delta)
@@ -64,30 +64,20 @@ static int lost(const struct context *c, bool adds, int r)
 static int give(struct context *c, bool adds, int64_t delta)
 {
 	json_auto_t *json = NULL;
-	struct buffer params;
-	const void *result;
-	size_t len;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, c->n_args);
+	struct reader result;
 	int r;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, c->n_args);
-	pack_str(&p, c->args[0]);
+	pack_str(p, c->args[0]);
 	if (adds)
-		pack_int(&p, delta);
-	r = zkleader_open(c->socket, &c->z);
-	if (r == 0 && p.failed)
-		r = -EMSGSIZE;
-	if (r == 0)
-		r = zkleader_call(c->z, "counter", params.data, params.len, CONTEXT_TIMEOUT_MS,
-				  &result, &len);
-	buffer_done(&params);
+		pack_int(p, delta);
+	r = ask_call(c, "counter", &request, CONTEXT_TIMEOUT_MS, &result);
 	if (r == -EMSGSIZE)
 		return context_failed(c, r);
 	if (r != 0)
 		return lost(c, adds, r);
-	r = ask_to_json(c, result, len, JSON_OBJECT, &json);
+	r = ask_to_json(c, result, JSON_OBJECT, &json);
 	return r == 0 ? tell(&c->output, json, c->args[0]) : r;
 }
 

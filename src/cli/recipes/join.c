@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/call.h"
 #include "api/fields.h"
-#include "api/handle.h"
 #include "base/clock.h"
 #include "base/text/duration.h"
 #include "base/text/name.h"
@@ -15,7 +15,6 @@
 #include "supervise/leased_job.h"
 #include "supervise/pending.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define COUNT_MAX  256
 #define ID_LEN	   16
@@ -92,9 +91,8 @@ static const char *parse(struct join *j, char why[OPTIONS_WHY_SIZE])
 		       "underscores, a letter or digit first";
 	if (!count)
 		return "--count N is needed: how many members has the gang?";
-	size_t digits = strspn(count, "0123456789");
-	j->count = digits > 0 && digits < 6 && !count[digits] ? strtol(count, NULL, 10) : 0;
-	if (j->count < 1 || j->count > COUNT_MAX)
+	j->count = options_number(count, COUNT_MAX);
+	if (j->count < 1)
 		return "--count is a number from 1 to 256";
 	j->key = c->values[OPTION_AS];
 	if (j->key && !name_is_task(j->key, strlen(j->key)))
@@ -121,29 +119,22 @@ static int64_t timeout_left(const struct join *j)
 static int send_join(const struct pending *pending, uint32_t *ret_id)
 {
 	struct join *j = pending->arg;
-	struct buffer params;
-	struct pack p;
+	struct request request;
 	size_t map;
-	int e;
 
 	memcpy(j->id, pending->id, ID_LEN);
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, j->name);
-	map = pack_open(&p);
-	pack_kv_str(&p, "id", j->id);
-	pack_kv_int(&p, "count", j->count);
-	pack_kv_int(&p, "timeout_ms", timeout_left(j));
-	pack_kv_bool(&p, "goes_on", j->goes_on);
+	struct pack *p = request_begin(&request, 2);
+	pack_str(p, j->name);
+	map = pack_open(p);
+	pack_kv_str(p, "id", j->id);
+	pack_kv_int(p, "count", j->count);
+	pack_kv_int(p, "timeout_ms", timeout_left(j));
+	pack_kv_bool(p, "goes_on", j->goes_on);
 	if (j->key)
-		pack_kv_str(&p, "key", j->key);
-	pack_close(&p, map);
-	e = p.failed ? p.failed
-		     : handle_send(pending->z, "join", params.data, params.len,
-				   clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);
-	buffer_done(&params);
-	return e;
+		pack_kv_str(p, "key", j->key);
+	pack_close(p, map);
+	return request_send(pending->z, "join", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
+			    ret_id);
 }
 
 /* Reads the members, [ip, hostname] in the order of their index, as the lines of the file. */

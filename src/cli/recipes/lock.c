@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/fields.h"
-#include "api/handle.h"
 #include "base/clock.h"
 #include "base/text/duration.h"
 #include "base/text/name.h"
@@ -16,7 +16,6 @@
 #include "supervise/pending.h"
 #include "wire/pack.h"
 #include "wire/records/recipe_record.h"
-#include "wire/rpc.h"
 
 enum { OPTION_SLOTS, OPTION_WAIT, OPTION_KILL_AFTER };
 
@@ -50,15 +49,12 @@ struct lock {
 
 static int parse_slots(const char *text, int64_t *ret_slots, char why[OPTIONS_WHY_SIZE])
 {
-	size_t digits = strspn(text, "0123456789");
-	int64_t slots = digits > 0 && digits < 8 && !text[digits] ? strtoll(text, NULL, 10) : 0;
-
-	if (slots < 1 || slots > LOCK_SLOTS_MAX) {
+	*ret_slots = options_number(text, LOCK_SLOTS_MAX);
+	if (*ret_slots < 1) {
 		snprintf(why, OPTIONS_WHY_SIZE, "--slots is a number from 1 to %" PRId64,
 			 LOCK_SLOTS_MAX);
 		return -EINVAL;
 	}
-	*ret_slots = slots;
 	return 0;
 }
 
@@ -125,25 +121,18 @@ static int64_t wait_left(const struct lock *l)
 static int send_lock(const struct pending *pending, uint32_t *ret_id)
 {
 	const struct lock *l = pending->arg;
-	struct buffer params;
-	struct pack p;
-	int e;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, l->name);
-	pack_map(&p, 5);
-	pack_kv_str(&p, "id", pending->id);
-	pack_kv_bool(&p, "again", pending->sent);
-	pack_kv_int(&p, "slots", l->slots);
-	pack_kv_int(&p, "wait_ms", wait_left(l));
-	pack_kv_str(&p, "command", l->command);
-	e = p.failed ? p.failed
-		     : handle_send(pending->z, "lock", params.data, params.len,
-				   clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);
-	buffer_done(&params);
-	return e;
+	pack_str(p, l->name);
+	pack_map(p, 5);
+	pack_kv_str(p, "id", pending->id);
+	pack_kv_bool(p, "again", pending->sent);
+	pack_kv_int(p, "slots", l->slots);
+	pack_kv_int(p, "wait_ms", wait_left(l));
+	pack_kv_str(p, "command", l->command);
+	return request_send(pending->z, "lock", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
+			    ret_id);
 }
 
 static int read_outcome(struct reader *r, void *to)

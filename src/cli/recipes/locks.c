@@ -30,23 +30,15 @@ static void add_entry(struct table *t, const struct output *o, const json_t *loc
 	table_row(t, cells, held ? COLOR_NONE : COLOR_DIM);
 }
 
-static int run(struct context *c)
+static void show(const struct context *c, const json_t *locks)
 {
 	const struct output *o = &c->output;
 	const json_t *lock, *entry;
-	json_auto_t *locks = NULL;
 	size_t i, k;
-	int code = ask(c, "locks", JSON_ARRAY, &locks);
 
-	if (code != 0)
-		return code;
-	if (o->json) {
-		output_json(o, locks);
-		return ZKLEADER_OK;
-	}
 	if (json_array_size(locks) == 0) {
 		output_line(o, COLOR_NONE, "nobody holds a lock");
-		return ZKLEADER_OK;
+		return;
 	}
 	struct table *t = table_new(o, columns, N_COLUMNS);
 	json_array_foreach(locks, i, lock)
@@ -57,8 +49,11 @@ static int run(struct context *c)
 		}
 	}
 	table_print(t);
-	table_free(t);
-	return ZKLEADER_OK;
+}
+
+static int run(struct context *c)
+{
+	return ask_and_show(c, "locks", JSON_ARRAY, show);
 }
 
 const struct command command_locks = {

@@ -1,17 +1,14 @@
 /* zkleader partitions: shows the leaders of partitions, or changes the number of partitions. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "base/text/name.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "cli/ui/table.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 enum { OPTION_HERE, OPTION_REASON };
 
@@ -86,7 +83,6 @@ static void print_owners(const struct output *o, const json_t *answer)
 		    json_text(answer, "task", "-"), i, led,
 		    json_array_size(json_object_get(answer, "here")));
 	table_print(t);
-	table_free(t);
 }
 
 /* For JSON with --here: removes the partitions that are not led here. */
@@ -130,43 +126,27 @@ static int show(struct context *c)
 
 /* --- another number -------------------------------------------------------- */
 
-/* Parses a number of partitions, from 1 to 256. 0, or -EINVAL. */
-static int parse_number(const char *text, unsigned *ret_number)
-{
-	size_t digits = strspn(text, "0123456789");
-	unsigned long number = strtoul(text, NULL, 10);
-
-	if (digits == 0 || digits > 3 || text[digits] != '\0' || number < 1 ||
-	    number > NAME_PARTITIONS_MAX)
-		return -EINVAL;
-	*ret_number = (unsigned)number;
-	return 0;
-}
-
 static int change(struct context *c)
 {
 	const char *reason = c->values[OPTION_REASON];
 	json_auto_t *answer = NULL;
-	struct buffer params;
-	unsigned number = 0;
-	struct pack p;
+	struct request request;
+	int64_t number = options_number(c->args[1], NAME_PARTITIONS_MAX);
 	int code;
 
-	if (parse_number(c->args[1], &number) < 0) {
+	if (number < 1) {
 		output_error(&c->output, "\"%s\" is no number of partitions: that is 1 to %d",
 			     c->args[1], NAME_PARTITIONS_MAX);
 		return ZKLEADER_MISUSE;
 	}
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, reason ? 3 : 2);
-	pack_str(&p, c->args[0]);
-	pack_uint(&p, number);
+	struct pack *p = request_begin(&request, reason ? 3 : 2);
+	pack_str(p, c->args[0]);
+	pack_int(p, number);
 	if (reason) {
-		pack_map(&p, 1);
-		pack_kv_str(&p, "reason", reason);
+		pack_map(p, 1);
+		pack_kv_str(p, "reason", reason);
 	}
-	code = ask_packed(c, "repartition", &p, JSON_OBJECT, &answer);
+	code = ask_packed(c, "repartition", &request, JSON_OBJECT, &answer);
 	if (code == 0 && c->output.json)
 		output_json(&c->output, answer);
 	else if (code == 0)

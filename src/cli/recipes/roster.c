@@ -14,12 +14,17 @@ static const struct table_column columns[] = {
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void print_table(const struct output *o, const json_t *roster)
+static void show_roster(const struct context *c, const json_t *roster)
 {
-	struct table *t = table_new(o, columns, N_COLUMNS);
+	struct table *t;
 	const json_t *entry;
 	size_t i;
 
+	if (json_array_size(roster) == 0) {
+		output_line(&c->output, COLOR_NONE, "no node has a number yet");
+		return;
+	}
+	t = table_new(&c->output, columns, N_COLUMNS);
 	json_array_foreach(roster, i, entry)
 	{
 		const char *departed = json_text(entry, "departed", NULL);
@@ -35,38 +40,22 @@ static void print_table(const struct output *o, const json_t *roster)
 		table_row(t, cells, departed ? COLOR_DIM : COLOR_NONE);
 	}
 	table_print(t);
-	table_free(t);
 }
 
 static int run_roster(struct context *c)
 {
-	json_auto_t *roster = NULL;
-	int code = ask(c, "roster", JSON_ARRAY, &roster);
+	return ask_and_show(c, "roster", JSON_ARRAY, show_roster);
+}
 
-	if (code != 0)
-		return code;
-	if (c->output.json)
-		output_json(&c->output, roster);
-	else if (json_array_size(roster) == 0)
-		output_line(&c->output, COLOR_NONE, "no node has a number yet");
-	else
-		print_table(&c->output, roster);
-	return ZKLEADER_OK;
+static void show_forgotten(const struct context *c, const json_t *result)
+{
+	(void)result;
+	output_line(&c->output, COLOR_NONE, "%s is forgotten, its number is free", c->args[0]);
 }
 
 static int run_forget(struct context *c)
 {
-	json_auto_t *result = NULL;
-	int code = ask(c, "forget", JSON_OBJECT, &result);
-
-	if (code != 0)
-		return code;
-	if (c->output.json)
-		output_json(&c->output, result);
-	else
-		output_line(&c->output, COLOR_NONE, "%s is forgotten, its number is free",
-			    c->args[0]);
-	return ZKLEADER_OK;
+	return ask_and_show(c, "forget", JSON_OBJECT, show_forgotten);
 }
 
 const struct command command_roster = {

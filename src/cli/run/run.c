@@ -26,17 +26,6 @@ static const struct option_spec options[] = {
 
 /* --- the command line ----------------------------------------------------- */
 
-static int parse_code(const char *text, int *ret_code)
-{
-	size_t digits = strspn(text, "0123456789");
-	long code = strtol(text, NULL, 10);
-
-	if (digits == 0 || text[digits] != '\0' || code > EXIT_MAX)
-		return -EINVAL;
-	*ret_code = (int)code;
-	return 0;
-}
-
 static int parse_options(struct run *r, char why[OPTIONS_WHY_SIZE])
 {
 	const char *const *values = r->c->values;
@@ -53,9 +42,11 @@ static int parse_options(struct run *r, char why[OPTIONS_WHY_SIZE])
 		e = options_duration("kill-after", values[OPTION_KILL_AFTER],
 				     LEASED_JOB_KILL_AFTER_MAX_MS, &r->kill_after_ms, why);
 	if (e == 0 && values[OPTION_CODE]) {
-		e = parse_code(values[OPTION_CODE], &r->code);
-		if (e < 0)
+		r->code = (int)options_number(values[OPTION_CODE], EXIT_MAX);
+		if (r->code < 0) {
 			snprintf(why, OPTIONS_WHY_SIZE, "an exit code is a number from 0 to 255");
+			e = -EINVAL;
+		}
 	}
 	return e;
 }

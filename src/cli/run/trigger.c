@@ -1,14 +1,12 @@
 /* zkleader trigger: runs a task that has a schedule now, or one of its ticks again. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define WITHOUT_STATUS 70 /* exit code for a run that ended without a status, such as a lost one */
 #define LOOK_NS	       300000000
@@ -25,30 +23,24 @@ static const struct option_spec options[] = {
 static int ask_trigger(struct context *c, json_t **ret_result)
 {
 	const char *tick = c->values[OPTION_TICK];
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, c->args[0]);
-	pack_map(&p, tick ? 1 : 0);
+	pack_str(p, c->args[0]);
+	pack_map(p, tick ? 1 : 0);
 	if (tick)
-		pack_kv_str(&p, "tick", tick);
-	return ask_packed(c, "trigger", &p, JSON_OBJECT, ret_result);
+		pack_kv_str(p, "tick", tick);
+	return ask_packed(c, "trigger", &request, JSON_OBJECT, ret_result);
 }
 
 static int ask_outcome(struct context *c, const char *tick, json_t **ret_result)
 {
-	struct buffer params;
-	struct pack p;
+	struct request request;
+	struct pack *p = request_begin(&request, 2);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 2);
-	pack_str(&p, c->args[0]);
-	pack_str(&p, tick);
-	return ask_packed(c, "outcome", &p, JSON_OBJECT, ret_result);
+	pack_str(p, c->args[0]);
+	pack_str(p, tick);
+	return ask_packed(c, "outcome", &request, JSON_OBJECT, ret_result);
 }
 
 /* Prints how the run ended, and returns the exit code. */

@@ -1,15 +1,13 @@
 /* zkleader wait: waits until so many workers are there. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "api/call.h"
 #include "api/json.h"
 #include "base/text/duration.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define WORKERS_MAX 10000
 #define ANSWER_MS   5000 /* time for the answer after the request's own timeout */
@@ -35,10 +33,8 @@ static int take(const struct context *c, int64_t *ret_workers, int64_t *ret_time
 		output_error(&c->output, "--workers N is needed: until how many are there?");
 		return -EINVAL;
 	}
-	size_t digits = strspn(workers, "0123456789");
-	*ret_workers =
-		digits > 0 && digits < 6 && !workers[digits] ? strtol(workers, NULL, 10) : -1;
-	if (*ret_workers < 0 || *ret_workers > WORKERS_MAX) {
+	*ret_workers = options_number(workers, WORKERS_MAX);
+	if (*ret_workers < 0) {
 		output_error(&c->output, "--workers \"%s\" is not a number from 0 to %d", workers,
 			     WORKERS_MAX);
 		return -EINVAL;
@@ -51,12 +47,13 @@ static int take(const struct context *c, int64_t *ret_workers, int64_t *ret_time
 	return 0;
 }
 
-static void pack(const struct context *c, int64_t workers, int64_t timeout_ms, struct pack *p)
+static void pack(const struct context *c, int64_t workers, int64_t timeout_ms,
+		 struct request *request)
 {
+	struct pack *p = request_begin(request, 1);
 	const char *task = c->values[OPTION_TASK], *version = c->values[OPTION_VERSION];
 	size_t map;
 
-	pack_array(p, 1);
 	map = pack_open(p);
 	pack_kv_int(p, "workers", workers);
 	pack_kv_int(p, "timeout_ms", timeout_ms);
@@ -83,28 +80,18 @@ static int run(struct context *c)
 {
 	int64_t workers, timeout_ms;
 	json_auto_t *json = NULL;
-	struct buffer params;
-	const void *result;
-	size_t len;
-	struct pack p;
+	struct request request;
+	struct reader result;
 	int r;
 
 	if (take(c, &workers, &timeout_ms) < 0)
 		return ZKLEADER_MISUSE;
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack(c, workers, timeout_ms, &p);
-	r = zkleader_open(c->socket, &c->z);
-	if (r == 0)
-		r = p.failed ? -EMSGSIZE
-			     : zkleader_call(c->z, "wait", params.data, params.len,
-					     timeout_ms < 0 ? ZKLEADER_TIMEOUT_MAX_MS
-							    : timeout_ms + ANSWER_MS,
-					     &result, &len);
-	buffer_done(&params);
+	pack(c, workers, timeout_ms, &request);
+	r = ask_call(c, "wait", &request,
+		     timeout_ms < 0 ? ZKLEADER_TIMEOUT_MAX_MS : timeout_ms + ANSWER_MS, &result);
 	if (r != 0)
 		return context_failed(c, r);
-	r = ask_to_json(c, result, len, JSON_OBJECT, &json);
+	r = ask_to_json(c, result, JSON_OBJECT, &json);
 	return r == 0 ? tell(&c->output, json, workers) : r;
 }
 

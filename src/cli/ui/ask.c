@@ -6,45 +6,35 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "wire/pack.h"
-#include "wire/rpc.h"
 
-int ask_pack(const struct context *c, struct buffer *params)
+static void begin(const struct context *c, bool args, struct request *request)
 {
-	struct pack p;
+	struct pack *p = request_begin(request, args ? c->n_args : 0);
 
-	pack_init(&p, params);
-	pack_array(&p, c->n_args);
-	for (size_t i = 0; i < c->n_args; i++)
-		pack_str(&p, c->args[i]);
-	return p.failed;
+	for (size_t i = 0; args && i < c->n_args; i++)
+		pack_str(p, c->args[i]);
 }
 
-static int call(struct context *c, const char *method, const void **ret_result, size_t *ret_len)
+void ask_begin(const struct context *c, struct request *request)
 {
-	struct buffer params;
-	int r;
-
-	buffer_init(&params, RPC_REQUEST_MAX);
-	r = ask_pack(c, &params);
-	if (r == 0)
-		r = zkleader_call(c->z, method, params.data, params.len, CONTEXT_TIMEOUT_MS,
-				  ret_result, ret_len);
-	buffer_done(&params);
-	return r;
+	begin(c, true, request);
 }
 
-int ask_raw(struct context *c, const char *method, const void **ret_result, size_t *ret_len)
+int ask_call(struct context *c, const char *method, struct request *request, int64_t timeout_ms,
+	     struct reader *ret_result)
 {
 	int r = c->z ? 0 : zkleader_open(c->socket, &c->z);
 
-	return r < 0 ? r : call(c, method, ret_result, ret_len);
+	if (r == 0)
+		return request_call(c->z, method, request, timeout_ms, ret_result);
+	buffer_done(&request->params);
+	return r;
 }
 
-int ask_to_json(struct context *c, const void *result, size_t len, json_type type,
-		json_t **ret_json)
+int ask_to_json(struct context *c, struct reader result, json_type type, json_t **ret_json)
 {
 	json_t *json;
-	int r = json_from_msgpack(result, len, &json);
+	int r = json_from_msgpack(result.p, (size_t)(result.end - result.p), &json);
 
 	if (r == 0 && json_typeof(json) != type) {
 		json_decref(json);
@@ -59,28 +49,34 @@ int ask_to_json(struct context *c, const void *result, size_t len, json_type typ
 	return 0;
 }
 
-int ask(struct context *c, const char *method, json_type type, json_t **ret_json)
-{
-	const void *result;
-	size_t len;
-	int r = ask_raw(c, method, &result, &len);
-
-	return r != 0 ? context_failed(c, r) : ask_to_json(c, result, len, type, ret_json);
-}
-
-int ask_packed(struct context *c, const char *method, struct pack *params, json_type type,
+int ask_packed(struct context *c, const char *method, struct request *request, json_type type,
 	       json_t **ret_json)
 {
 	struct reader result;
-	int r = c->z ? 0 : zkleader_open(c->socket, &c->z);
+	int r = ask_call(c, method, request, CONTEXT_TIMEOUT_MS, &result);
 
-	if (r != 0) {
-		buffer_done(params->buffer);
-		return context_failed(c, r);
-	}
-	r = call_packed(c->z, method, params, CONTEXT_TIMEOUT_MS, &result);
-	return r != 0 ? context_failed(c, r)
-		      : ask_to_json(c, result.p, (size_t)(result.end - result.p), type, ret_json);
+	return r != 0 ? context_failed(c, r) : ask_to_json(c, result, type, ret_json);
+}
+
+int ask(struct context *c, const char *method, json_type type, json_t **ret_json)
+{
+	struct request request;
+
+	ask_begin(c, &request);
+	return ask_packed(c, method, &request, type, ret_json);
+}
+
+int ask_and_show(struct context *c, const char *method, json_type type,
+		 void (*show)(const struct context *c, const json_t *result))
+{
+	json_auto_t *result = NULL;
+	int code = ask(c, method, type, &result);
+
+	if (code == 0 && c->output.json)
+		output_json(&c->output, result);
+	else if (code == 0)
+		show(c, result);
+	return code;
 }
 
 json_t *ask_quietly(struct context *c, const char *method, json_type type)
@@ -115,31 +111,20 @@ int ask_stale(struct context *c)
 	return ZKLEADER_CANNOT_TELL;
 }
 
-static int pack_params(const struct context *c, bool args, struct buffer *params)
-{
-	struct pack p;
-
-	buffer_init(params, RPC_REQUEST_MAX);
-	if (args)
-		return ask_pack(c, params);
-	pack_init(&p, params);
-	pack_array(&p, 0);
-	return 0;
-}
-
 int ask_follow(struct context *c, struct follow *f, bool args)
 {
-	struct buffer params;
+	struct request request;
 	int e = zkleader_open(c->socket, &c->z);
 
 	if (e < 0)
 		return e;
-	e = pack_params(c, args, &params);
+	begin(c, args, &request);
+	e = request.p.failed;
 	if (e == 0)
-		e = follow_begin(f, c->z, &params, clock_boot_ms() + CONTEXT_TIMEOUT_MS);
+		e = follow_begin(f, c->z, &request.params, clock_boot_ms() + CONTEXT_TIMEOUT_MS);
 	if (e < 0)
 		follow_done(f);
-	buffer_done(&params);
+	buffer_done(&request.params);
 	return e;
 }
 
@@ -149,9 +134,11 @@ int ask_follow(struct context *c, struct follow *f, bool args)
  */
 void ask_on(struct context *c, struct follow *f, int question, const char *method, bool args)
 {
-	struct buffer params;
+	struct request request;
 
-	if (pack_params(c, args, &params) == 0)
-		follow_ask(f, question, method, &params, clock_boot_ms() + CONTEXT_TIMEOUT_MS);
-	buffer_done(&params);
+	begin(c, args, &request);
+	if (request.p.failed == 0)
+		follow_ask(f, question, method, &request.params,
+			   clock_boot_ms() + CONTEXT_TIMEOUT_MS);
+	buffer_done(&request.params);
 }

@@ -1,6 +1,5 @@
 #include "cli/ui/live.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -207,9 +206,8 @@ static void take_status(struct live *l, const json_t *status)
 /* Takes an answer. 0, or an exit code if it makes no sense. */
 static int take_answer(struct live *l, const struct follow_event *e)
 {
-	const struct reader *data = &e->message.data;
 	json_auto_t *json = NULL;
-	int code = ask_to_json(l->c, data->p, (size_t)(data->end - data->p),
+	int code = ask_to_json(l->c, e->message.data,
 			       e->question == ASK_STATUS ? JSON_OBJECT : JSON_ARRAY, &json);
 
 	if (code != 0)

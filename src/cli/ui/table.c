@@ -89,14 +89,6 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	return t;
 }
 
-void table_free(struct table *t)
-{
-	if (!t)
-		return;
-	scols_unref_table(t->lib);
-	free(t);
-}
-
 void table_row(struct table *t, const char *const *cells, enum color color)
 {
 	t->last = there(scols_table_new_line(t->lib, NULL));
@@ -266,4 +258,6 @@ void table_print(struct table *t)
 {
 	fit(t);
 	scols_print_table(t->lib);
+	scols_unref_table(t->lib);
+	free(t);
 }

@@ -27,11 +27,11 @@ struct table_column {
 struct table;
 
 struct table *table_new(const struct output *o, const struct table_column *columns, size_t n);
-void table_free(struct table *t);
 /* n cells, copied; NULL is shown as "-" and "" as nothing. */
 void table_row(struct table *t, const char *const *cells, enum color color);
 /* Sets another colour for one cell of the last row. */
 void table_color(struct table *t, size_t column, enum color color);
+/* Prints the table, and frees it. */
 void table_print(struct table *t);
 /*
  * The width of the first character in columns of the terminal, and its length in bytes. A character
