@@ -42,7 +42,8 @@ static void check_any(struct call *call, const struct subject *s, int64_t wait_m
 	for (size_t i = 0; i < s->listing->n; i++)
 		leaders_refresh(s->listing->tasks[i]);
 	if (wait_ms == 0 || partition_any_settled(s->listing)) {
-		answer_check_any(node, call->c, call->msgid, s->listing);
+		answer_check_any(call_result(call), node, s->listing);
+		call_end(call);
 		return;
 	}
 	parked_about(parked_add(call, PARKED_CHECK_ANY, wait_ms), s);
@@ -52,7 +53,8 @@ static void check_one(struct call *call, const struct subject *s, int64_t wait_m
 {
 	leaders_refresh(s->task);
 	if (wait_ms == 0 || parked_settled(s->task)) {
-		answer_check(call->m->node, call->c, call->msgid, s->task);
+		answer_check(call_result(call), call->m->node, s->task, s->task->name);
+		call_end(call);
 		return;
 	}
 	parked_about(parked_add(call, PARKED_CHECK, wait_ms), s);
@@ -143,7 +145,8 @@ void method_partitions(struct call *call)
 
 void method_status(struct call *call)
 {
-	answer_status(call->m, call->c, call->msgid);
+	answer_status(call_result(call), call->m);
+	call_end(call);
 }
 
 /* Whether the last parameter is a map, that is the options. */

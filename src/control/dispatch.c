@@ -6,7 +6,6 @@
 #include "base/doing.h"
 #include "control/answer/parked.h"
 #include "control/answer/subscriptions.h"
-#include "control/ask/explain_text.h"
 #include "control/ask/user.h"
 #include "control/checks.h"
 #include "control/metrics.h"
@@ -47,6 +46,7 @@ static void on_last_runs(void *arg)
 #define ANYBODY	     NULL
 #define CHANGERS     call_may_change /* clients that may make changes */
 #define RECIPE_USERS recipes_may_use
+#define TASKS	     "a task, or an array of names and globs, "
 
 static const struct {
 	const char *name;
@@ -69,18 +69,12 @@ static const struct {
 	{"history", history_method, ANYBODY, 0, 2, "one task, or none"},
 	{"drain", order_give, CHANGERS, 0, 1, "a map of options"},
 	{"undrain", order_give, CHANGERS, 0, 1, "a map of options"},
-	{"pause", order_give, CHANGERS, 1, 2,
-	 "a task, or an array of names and globs, and a map of options"},
-	{"resume", order_give, CHANGERS, 1, 2,
-	 "a task, or an array of names and globs, and a map of options"},
-	{"resign", order_give, CHANGERS, 1, 2,
-	 "a task, or an array of names and globs, and a map of options"},
-	{"unresign", order_give, CHANGERS, 1, 2,
-	 "a task, or an array of names and globs, and a map of options"},
-	{"pin", order_give, CHANGERS, 2, 3,
-	 "a task, or an array of names and globs, a version, and a map of options"},
-	{"unpin", order_give, CHANGERS, 1, 2,
-	 "a task, or an array of names and globs, and a map of options"},
+	{"pause", order_give, CHANGERS, 1, 2, TASKS "and a map of options"},
+	{"resume", order_give, CHANGERS, 1, 2, TASKS "and a map of options"},
+	{"resign", order_give, CHANGERS, 1, 2, TASKS "and a map of options"},
+	{"unresign", order_give, CHANGERS, 1, 2, TASKS "and a map of options"},
+	{"pin", order_give, CHANGERS, 2, 3, TASKS "a version, and a map of options"},
+	{"unpin", order_give, CHANGERS, 1, 2, TASKS "and a map of options"},
 	{"attach", run_request_attach, ANYBODY, 2, 2, "a task and the id of a claim"},
 	{"partitions", method_partitions, ANYBODY, 1, 1, "one task"},
 	{"repartition", repartition, CHANGERS, 2, 3, "a task, a number, and a map of options"},
@@ -120,7 +114,8 @@ static const struct {
 	{"jobs", method_jobs, ANYBODY, 1, 2, "the name of a queue, and a map of options"},
 	{"job_id", method_job_id, ANYBODY, 1, 1, "the name of a queue"},
 	{"dead", method_dead, ANYBODY, 1, 2, "the name of a queue, and a map of options"},
-	{"requeue", method_requeue, CHANGERS, 0, 0, NULL},
+	{"requeue", method_requeue, CHANGERS, 1, REQUEUE_MAX,
+	 "up to 1,000 ids of jobs, or {\"queue\": Q} and in it \"after\": ID"},
 	{"purge", method_purge, CHANGERS, 1, 2, "the name of a queue, and a map of options"},
 	{"job_begin", method_job_begin, ANYBODY, 1, 1, "the id of a job"},
 	{"job_renew", method_job_renew, ANYBODY, 1, 1, "the number of a job of this connection"},
@@ -128,7 +123,10 @@ static const struct {
 	 "the number of a job and a map of how it has ended"},
 	{"job_attach", method_job_attach, ANYBODY, 2, 2,
 	 "the id of a job and the number of its attempt"},
-	{"join", method_join, RECIPE_USERS, 2, 2, "a name and a map"},
+	{"join", method_join, RECIPE_USERS, 2, 2,
+	 "a name and a map with id, 16 hexadecimal digits, and count, from 1 to 256; it may have "
+	 "key, timeout_ms "
+	 "and goes_on"},
 	{"join_renew", method_join_renew, ANYBODY, 1, 1,
 	 "the number of a member of this connection"},
 	{"join_finish", method_join_finish, ANYBODY, 1, 2, "a number and a map"},
@@ -141,18 +139,15 @@ _Static_assert(sizeof(methods) / sizeof(methods[0]) <= METHODS_COUNT_MAX,
 /* False after an error answer. */
 static bool is_good(const struct call *call, size_t i)
 {
-	char text[EXPLAIN_TEXT_MAX] = "";
-
 	if (!methods[i].takes ||
 	    (call->n_params >= methods[i].least && call->n_params <= methods[i].most))
 		return !methods[i].may || methods[i].may(call);
-	explain_say(text, "%s takes %s", methods[i].name, methods[i].takes);
-	return call_refuse(call, text);
+	return call_misused(call);
 }
 
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
 {
-	struct call call = {m, c, message->msgid, message->params, message->n_params, NULL};
+	struct call call = {m, c, message->msgid, message->params, message->n_params, NULL, NULL};
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		if (reader_text_is(message->method, methods[i].name)) {
@@ -160,6 +155,7 @@ void methods_request(struct methods *m, struct peer *c, const struct rpc_message
 
 			m->asked[i]++;
 			call.method = methods[i].name;
+			call.takes = methods[i].takes;
 			if (is_good(&call, i))
 				methods[i].call(&call);
 			doing_end(before);

@@ -1,7 +1,5 @@
 #include "control/metrics.h"
 
-#include <string.h>
-
 #include "control/answer/answers.h"
 #include "control/dispatch.h"
 #include "control/queues/queue_asks.h"
@@ -67,7 +65,7 @@ static void pack_task(struct pack *p, const struct task *t)
 	pack_ends(p, counts_of(t));
 	pack_runs(p, &counts_of(t)->run_ms);
 	pack_kv_uint(p, "missed", counts_of(t)->missed);
-	answers_pack_int(p, "last_ok_ms", ok_ms > 0, ok_ms);
+	pack_kv_known(p, "last_ok_ms", ok_ms > 0, ok_ms);
 	if (leads && t->settings->alert_after_ms > 0)
 		pack_kv_bool(p, "overdue", overdue_is(t));
 	else

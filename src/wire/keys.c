@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -69,7 +68,7 @@ static int parse_value(struct reader *r, const struct key *key, void *record)
 	case KEY_INT: return keys_parse_int(r, key->min, key->max, field);
 	case KEY_BOOL: return reader_bool(r, field);
 	case KEY_BYTES: return parse_bytes(r, key, record);
-	case KEY_CUSTOM: return key->parse(r, record);
+	case KEY_CUSTOM: return key->parse(r, field);
 	case KEY_STRING: break;
 	}
 	return -EBADMSG;

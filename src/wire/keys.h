@@ -42,7 +42,7 @@ struct key {
 	const char *const *words;	       /* TEXT: or one of these, up to NULL */
 	int64_t min, max;		       /* INT */
 	int64_t none; /* INT: one that is not there; the others are greater */
-	int (*parse)(struct reader *r, void *record);	  /* CUSTOM: 0 or a negative errno */
+	int (*parse)(struct reader *r, void *at); /* CUSTOM: 0 or a negative errno; at the offset */
 	void (*pack)(struct pack *p, const void *record); /* CUSTOM: exactly one value */
 	bool (*is_there)(const void *record);
 	const char *missing;

@@ -6,6 +6,7 @@
 
 #include <msgpack/pack.h>
 
+#include "base/clock.h"
 #include "base/text/utf8.h"
 #include "wire/reader.h"
 
@@ -203,6 +204,38 @@ void pack_kv_str(struct pack *p, const char *key, const char *text)
 {
 	pack_str(p, key);
 	pack_str(p, text);
+}
+
+void pack_kv_text(struct pack *p, const char *key, const char *text)
+{
+	pack_kv_str(p, key, text[0] ? text : NULL);
+}
+
+void pack_kv_strn(struct pack *p, const char *key, const char *text, size_t len)
+{
+	pack_str(p, key);
+	if (text)
+		pack_strn(p, text, len);
+	else
+		pack_nil(p);
+}
+
+void pack_kv_known(struct pack *p, const char *key, bool known, int64_t value)
+{
+	pack_str(p, key);
+	if (known)
+		pack_int(p, value);
+	else
+		pack_nil(p);
+}
+
+void pack_kv_time(struct pack *p, const char *key, int64_t wall_ms)
+{
+	char text[CLOCK_TEXT_SIZE] = "";
+
+	if (wall_ms > 0)
+		clock_format(wall_ms, text);
+	pack_kv_text(p, key, text);
 }
 
 void pack_raw(struct pack *p, const void *data, size_t len)

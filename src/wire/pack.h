@@ -38,6 +38,14 @@ void pack_kv_bool(struct pack *p, const char *key, bool value);
 void pack_kv_int(struct pack *p, const char *key, int64_t value);
 void pack_kv_uint(struct pack *p, const char *key, uint64_t value);
 void pack_kv_str(struct pack *p, const char *key, const char *text);
+/* nil for "". */
+void pack_kv_text(struct pack *p, const char *key, const char *text);
+/* nil for NULL. */
+void pack_kv_strn(struct pack *p, const char *key, const char *text, size_t len);
+/* nil unless it is known. */
+void pack_kv_known(struct pack *p, const char *key, bool known, int64_t value);
+/* A time as RFC 3339, nil for 0. */
+void pack_kv_time(struct pack *p, const char *key, int64_t wall_ms);
 void pack_kv_bin(struct pack *p, const char *key, const void *data, size_t len);
 
 #endif

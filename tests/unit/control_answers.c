@@ -100,6 +100,14 @@ static struct listing *lead_partitions(void)
 	return listings_find(&leaders, "scan", 4);
 }
 
+static struct pack *begun(void)
+{
+	struct pack *p = peer_begin(peer);
+
+	rpc_pack_result(p, 1);
+	return p;
+}
+
 /* --- answers -------------------------------------------------------------------------------------------- */
 
 Test(answers, a_check_agrees_with_itself_while_the_lease_runs_out)
@@ -109,7 +117,8 @@ Test(answers, a_check_agrees_with_itself_while_the_lease_runs_out)
 
 	for (int64_t looks = 0; looks < LOOKS; looks++) {
 		ask_before_the_end(looks);
-		answer_check(node(), peer, 1, t);
+		answer_check(begun(), node(), t, t->name);
+		peer_end(peer, 1);
 		bool leader = flag_of(result(), "leader");
 		cr_expect_eq(number_of(result(), "lease_ms") > 0, leader);
 		cr_expect_eq(text_is(result(), "state", "leading"), leader);
@@ -127,7 +136,8 @@ Test(answers, an_explanation_agrees_with_itself_while_the_lease_runs_out)
 
 	for (int64_t looks = 0; looks < LOOKS; looks++) {
 		ask_before_the_end(looks);
-		answer_explain(node(), peer, 1, t);
+		answer_explain(begun(), node(), t);
+		peer_end(peer, 1);
 		bool leads = flag_of(result(), "leads");
 		cr_expect_eq(text_is(result(), "state", "leading"), leads);
 		cr_expect_eq(text_begins(result(), "reason", "this node leads"), leads);
@@ -141,7 +151,8 @@ Test(answers, partitions_are_whole_while_the_lease_runs_out)
 
 	for (int64_t looks = 0; looks < LOOKS; looks++) {
 		ask_before_the_end(looks);
-		answer_partitions(node(), peer, 1, scan);
+		answer_partitions(begun(), scan);
+		peer_end(peer, 1);
 		all += length_of(result(), "here") == PARTITIONS;
 		none += length_of(result(), "here") == 0;
 		cr_expect_eq(length_of(result(), "owners"), PARTITIONS);
@@ -197,7 +208,8 @@ Test(answers, a_status_is_whole_while_jobs_are_given_up)
 		host.now_ms = end_ms - looks;
 		host.creep_ms = 1;
 		process.node = methods.node = node();
-		answer_status(&methods, peer, 1);
+		answer_status(begun(), &methods);
+		peer_end(peer, 1);
 		host.creep_ms = 0;
 		both += length_of(result(), "jobs") == 2;
 		none += length_of(result(), "jobs") == 0;

@@ -100,9 +100,12 @@ bool peer_takes_more(const struct peer *c)
 	return c != NULL;
 }
 
-struct pack *peer_begin_notification(struct peer *c)
+struct pack *peer_begin_notification(struct peer *c, const char *method)
 {
-	return peer_begin(c);
+	struct pack *p = peer_begin(c);
+
+	rpc_pack_notify(p, method);
+	return p;
 }
 
 bool peer_may_wait(const struct peer *c)

@@ -135,7 +135,7 @@ Test(connection, a_client_that_is_gone_goes_behind_what_it_is_told)
 	tell(methods.asked[0]);
 	cr_expect_eq(methods.gone, 0);
 	tell(methods.asked[0]); /* it is there still, and takes nothing */
-	cr_expect(peer_begin_notification(methods.asked[0]) == NULL);
+	cr_expect(peer_begin_notification(methods.asked[0], "event") == NULL);
 	cr_expect_not(peer_takes_more(methods.asked[0]));
 	until_gone(1);
 	cr_expect_not(methods.gone_meanwhile);
@@ -173,7 +173,7 @@ Test(connection, one_that_reads_nothing_is_dropped_by_what_cannot_wait)
 
 	memset(text, 'x', sizeof(text));
 	methods.telling = true;
-	while ((p = peer_begin_notification(c))) {
+	while ((p = peer_begin_notification(c, "event"))) {
 		pack_strn(p, text, sizeof(text));
 		peer_end(c, PEER_NOTIFICATION);
 	}

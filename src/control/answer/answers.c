@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text/names.h"
 #include "control/answer/decisions.h"
@@ -17,23 +16,6 @@
 #include "node/node.h"
 
 /* --- pieces of answers ---------------------------------------------------- */
-
-void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	if (wall_ms > 0)
-		clock_format(wall_ms, text);
-	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
-}
-
-void answers_pack_int(struct pack *p, const char *key, bool known, int64_t value)
-{
-	if (known)
-		pack_kv_int(p, key, value);
-	else
-		pack_kv_nil(p, key);
-}
 
 /* The key and the leader of the task, as far as known; nil: nobody leads. */
 static void pack_leader(struct pack *p, const char *key, const struct task *t)
@@ -56,14 +38,14 @@ static void pack_leader(struct pack *p, const char *key, const struct task *t)
 
 static void pack_token(struct pack *p, const struct task *t)
 {
-	answers_pack_int(p, "token", leaders_is_led(t), t->election.node.token);
+	pack_kv_known(p, "token", leaders_is_led(t), t->election.node.token);
 }
 
 void answers_pack_leadership(struct pack *p, const struct task *t)
 {
 	pack_leader(p, "leader", t);
 	pack_token(p, t);
-	answers_pack_time(p, "since", leaders_is_led(t) ? t->leader.since : 0);
+	pack_kv_time(p, "since", leaders_is_led(t) ? t->leader.since : 0);
 }
 
 void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
@@ -123,7 +105,7 @@ void answers_pack_worker(struct pack *p, const struct node *s, const struct memb
 	pack_kv_str(p, "state", m->drained ? "drained" : "active");
 	pack_kv_uint(p, "leads", led);
 	pack_kv_bool(p, "self", m == registry_self(&s->registry));
-	answers_pack_time(p, "since", m->registered_at);
+	pack_kv_time(p, "since", m->registered_at);
 	decisions_pack_drain(p, s, w->node, w->machine);
 	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
 	pack_kv_str(p, "node", identity_name(m));
@@ -153,16 +135,13 @@ void answers_pack_problems(struct pack *p, const struct problems *problems)
 
 /* --- check ---------------------------------------------------------------- */
 
-void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struct task *t,
-		     const char *name)
+void answer_check(struct pack *p, const struct node *s, struct task *t, const char *name)
 {
-	struct pack *p = peer_begin(c);
 	const struct election_node *node = &t->election.node;
 	int64_t left = leaders_promise(t);
 	char why[EXPLAIN_TEXT_MAX];
 
 	explain_why(s, t, left > 0, why);
-	rpc_pack_result(p, msgid);
 	pack_map(p, 7);
 	pack_kv_str(p, "task", name);
 	pack_kv_bool(p, "leader", left > 0);
@@ -179,12 +158,6 @@ void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struc
 	else
 		pack_kv_nil(p, "led_by");
 	pack_kv_str(p, "why", why);
-	peer_end(c, msgid);
-}
-
-void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t)
-{
-	answer_check_as(s, c, msgid, t, t->name);
 }
 
 /* --- tables --------------------------------------------------------------- */
@@ -202,7 +175,7 @@ static void pack_last(struct pack *p, const struct task *t)
 	pack_map(p, 3);
 	pack_kv_str(p, "tick", last->tick);
 	pack_kv_str(p, "state", last_run_state(t));
-	answers_pack_time(p, "ended_at", last->ended_at);
+	pack_kv_time(p, "ended_at", last->ended_at);
 }
 
 static void pack_row(struct pack *p, const struct node *s, const struct subject *row)
@@ -233,18 +206,14 @@ static void pack_all(struct pack *p, const struct node *s)
 	}
 }
 
-void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
-		  const struct subjects *subjects)
+void answer_tasks(struct pack *p, const struct node *s, const struct subjects *subjects)
 {
-	struct pack *p = peer_begin(c);
 	struct subject row;
 	size_t shown = 0;
 	const char *name;
 
-	rpc_pack_result(p, msgid);
 	if (!subjects) {
 		pack_all(p, s);
-		peer_end(c, msgid);
 		return;
 	}
 	for (name = NULL; (name = subjects_next(subjects, name));)
@@ -253,7 +222,6 @@ void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
 	for (name = NULL; (name = subjects_next(subjects, name));)
 		if (subject_find(&s->leaders, name, strlen(name), &row))
 			pack_row(p, s, &row);
-	peer_end(c, msgid);
 }
 
 /* A member, and how many tasks it leads. */
@@ -297,12 +265,10 @@ static void count_one(void *arg, const struct member *m)
 		found->led++;
 }
 
-void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
-		    const struct survey *survey)
+void answer_workers(struct pack *p, const struct node *s, const struct survey *survey)
 {
 	const struct fleet *f = &s->registry.fleet;
 	struct workers w = {.n = f->n_members};
-	struct pack *p = peer_begin(c);
 
 	/*
 	 * A single pass over the tasks counts for all workers: tasks times workers may be five
@@ -319,12 +285,10 @@ void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 	if (survey)
 		survey_each(survey, count_one, &w);
 	qsort(w.list, w.n, sizeof(*w.list), newest_first);
-	rpc_pack_result(p, msgid);
 	pack_array(p, w.n);
 	for (size_t i = 0; i < w.n; i++) {
 		pack_map(p, ANSWERS_WORKER_FIELDS);
 		answers_pack_worker(p, s, w.list[i].member, w.list[i].led);
 	}
 	free(w.list);
-	peer_end(c, msgid);
 }

@@ -22,10 +22,6 @@ void answers_pack_task(struct pack *p, const struct node *s, struct task *t);
 void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m, size_t led);
 /* Number of our own tasks that the member leads. */
 size_t answers_count_led(const struct node *s, const struct member *m);
-/* A key and its time as RFC 3339, nil for 0. */
-void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
-/* A key and an int, nil if it is not known. */
-void answers_pack_int(struct pack *p, const char *key, bool known, int64_t value);
 /* The keys `leader`, `token` and `since`, as far as known; all nil: nobody leads. */
 void answers_pack_leadership(struct pack *p, const struct task *t);
 /*
@@ -40,16 +36,15 @@ void answers_pack_refused(struct pack *p, const struct node *s);
 /* The keys `problems` and `warnings` and their values. */
 void answers_pack_problems(struct pack *p, const struct problems *problems);
 
-/* Whole answers, each sent to the client. Whether we lead is computed here, at this moment. */
-void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t);
-/* The same for a partition, under the name of its task. */
-void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struct task *t,
-		     const char *name);
+/*
+ * Whole answers, each into the result that the caller has begun. Whether we lead is computed here,
+ * at this moment. name: of the task, also for one of its partitions that stands for all.
+ */
+void answer_check(struct pack *p, const struct node *s, struct task *t, const char *name);
 /* Answers about the subjects that still exist; NULL: about all configured tasks. */
-void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
-		  const struct subjects *subjects);
-void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
-		    const struct survey *survey); /* NULL: count only our own tasks */
-void answer_status(const struct methods *m, struct peer *c, uint32_t msgid); /* status.c */
+void answer_tasks(struct pack *p, const struct node *s, const struct subjects *subjects);
+/* survey: NULL: counts only our own tasks. */
+void answer_workers(struct pack *p, const struct node *s, const struct survey *survey);
+void answer_status(struct pack *p, const struct methods *m); /* status.c */
 
 #endif

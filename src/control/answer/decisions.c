@@ -12,19 +12,19 @@ void decisions_pack_item(struct pack *p, const struct policy_item *item)
 	pack_kv_str(p, "kind", r->kind);
 	pack_kv_str(p, "by", r->by);
 	pack_kv_str(p, "host", r->host);
-	pack_kv_str(p, "reason", r->reason[0] ? r->reason : NULL);
-	answers_pack_time(p, "since", r->since);
-	answers_pack_time(p, "until", r->until);
+	pack_kv_text(p, "reason", r->reason);
+	pack_kv_time(p, "since", r->since);
+	pack_kv_time(p, "until", r->until);
 	if (item->kind == POLICY_PIN)
 		pack_kv_str(p, "version", r->version);
 	else
-		pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
+		pack_kv_text(p, "node", r->node);
 }
 
 static void pack_decision(struct pack *p, const struct policy_item *item)
 {
 	pack_map(p, DECISIONS_FIELDS + 1);
-	pack_kv_str(p, "task", item->record.task[0] ? item->record.task : NULL);
+	pack_kv_text(p, "task", item->record.task);
 	decisions_pack_item(p, item);
 }
 

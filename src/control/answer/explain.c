@@ -1,7 +1,5 @@
 #include "control/answer/explain.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +87,14 @@ static void say_nobody(const struct node *s, const struct task *t, char text[EXP
 		explain_say(text, ": no worker is a candidate");
 }
 
+void explain_no_session(const struct node *s, char text[EXPLAIN_TEXT_MAX])
+{
+	const char *why = session_why(&s->session);
+
+	explain_say(text, "no confirmed session with ZooKeeper: %s",
+		    why[0] ? why : session_state_name(&s->session));
+}
+
 static void say_role(const struct node *s, const struct task *t, bool says,
 		     char text[EXPLAIN_TEXT_MAX])
 {
@@ -104,9 +110,7 @@ static void say_role(const struct node *s, const struct task *t, bool says,
 	} else if (leaders_lease_left(t) > 0) {
 		explain_say(text, "%s is being handed over", t->name);
 	} else if (!session_is_up(&s->session)) {
-		explain_say(text, "no confirmed session with ZooKeeper: %s",
-			    session_why(&s->session)[0] ? session_why(&s->session)
-							: session_state_name(&s->session));
+		explain_no_session(s, text);
 		return;
 	} else if (election_leads(e)) {
 		explain_say(text, "the quorum has not confirmed the session recently enough");
@@ -136,15 +140,21 @@ const char *explain_unhealthy(const struct node *s, const char *name)
 	return says && !says[0] ? "the check fails" : says;
 }
 
+void explain_sick(const struct node *s, const char *name, char text[EXPLAIN_TEXT_MAX])
+{
+	const char *says = explain_unhealthy(s, name);
+
+	if (says)
+		explain_say(text, "; this node is not healthy%s: %s",
+			    s->registry.sick ? "" : " for it", says);
+}
+
 static void say_obstacle(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct policy_item *item = obstacle(s, t);
-	const char *unhealthy = explain_unhealthy(s, t->name);
 	char decision[EXPLAIN_TEXT_MAX];
 
-	if (unhealthy)
-		explain_say(text, "; this node is not healthy%s: %s",
-			    s->registry.sick ? "" : " for it", unhealthy);
+	explain_sick(s, t->name, text);
 	if (!item || (item->kind == POLICY_PIN && t->election.view.candidate))
 		return;
 	explain_decision(item, decision);
@@ -240,82 +250,60 @@ static void pack_handover(struct pack *p, const struct node *s, const struct tas
 	pack_str(p, "handover");
 	pack_map(p, 3);
 	pack_kv_str(p, "to", t->standing.best_id[0] ? name_of(s, t->standing.best_id) : NULL);
-	answers_pack_time(p, "at", at - now.boot_ms + now.wall_ms);
+	pack_kv_time(p, "at", at - now.boot_ms + now.wall_ms);
 	pack_kv_str(p, "waits_for", waits_for);
 }
 
 /* --- the ranking ---------------------------------------------------------- */
 
+/* Why a member is not the best, as a word for programs and in words for people. */
+static const struct {
+	const char *cause, *words;
+} whys[] = {
+	[WHY_BEST] = {"best", "the best"},
+	[WHY_WORSE_VERSION] = {"version", "older version"},
+	[WHY_NOT_DRAFTED] = {"draft", "the draft gives it to another"},
+	[WHY_LOWER_RANK] = {"rank", "lower rank"},
+	[WHY_LOWER_IP] = {"ip", "same rank, lower ip"},
+	[WHY_LOWER_ID] = {"id", "same rank and ip, lower id"},
+	[WHY_NOT_LISTED] = {"not-listed", "does not list the task"},
+	[WHY_DRAINED] = {"drained", "drained"},
+	[WHY_UNHEALTHY] = {"unhealthy", "not healthy"},
+	[WHY_BELOW_MINIMUM] = {"min-version", "older than min-version"},
+	[WHY_NOT_PINNED] = {"not-pinned", "not the pinned version"},
+	[WHY_RESIGNED] = {"resigned", "another stands by for a run that was lost"},
+	[WHY_CLOCK_OFF] = {"clock", "its clock is wrong"},
+};
+
 void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
 		    char text[EXPLAIN_TEXT_MAX])
 {
 	const struct worker *w = r->member->worker;
+	bool self = r->member == registry_self(&s->registry);
+	const char *unhealthy = self ? explain_unhealthy(s, t->name) : NULL;
 	const struct policy_item *item = NULL;
-	const char *why = "";
+	const char *why = whys[r->why].words;
 	char off[CLOCKS_TEXT_MAX];
 
-	switch (r->why) {
-	case WHY_BEST: why = "the best"; break;
-	case WHY_WORSE_VERSION:
-		why = t->contest.version_policy == VERSION_OLDEST ? "newer version"
-								  : "older version";
-		break;
-	case WHY_NOT_DRAFTED: why = "the draft gives it to another"; break;
-	case WHY_LOWER_RANK: why = "lower rank"; break;
-	case WHY_LOWER_IP: why = "same rank, lower ip"; break;
-	case WHY_LOWER_ID: why = "same rank and ip, lower id"; break;
-	case WHY_NOT_LISTED:
-		why = t->settings->queue ? "does no jobs of the queue" : "does not list the task";
-		if (t->settings->queue && r->member == registry_self(&s->registry))
-			why = "takes submits alone: slots = 0";
-		break;
-	case WHY_DRAINED:
-		why = "drained";
+	text[0] = '\0';
+	if (r->why == WHY_WORSE_VERSION && t->contest.version_policy == VERSION_OLDEST)
+		why = "newer version";
+	else if (r->why == WHY_NOT_LISTED && t->settings->queue)
+		why = self ? "takes submits alone: slots = 0" : "does no jobs of the queue";
+	else if (r->why == WHY_DRAINED)
 		item = policy_find_node(&s->policy, POLICY_DRAIN, "", w->node, w->machine);
-		break;
-	case WHY_UNHEALTHY:
-		why = "not healthy";
-		if (r->member == registry_self(&s->registry) && explain_unhealthy(s, t->name)) {
-			snprintf(text, EXPLAIN_TEXT_MAX, "not healthy: %s",
-				 explain_unhealthy(s, t->name));
-			return;
-		}
-		break;
-	case WHY_BELOW_MINIMUM: why = "older than min-version"; break;
-	case WHY_NOT_PINNED: why = "not the pinned version"; break;
-	case WHY_RESIGNED:
-		why = "another stands by for a run that was lost";
+	else if (r->why == WHY_RESIGNED)
 		item = policy_find_node(&s->policy, POLICY_RESIGN, t->name, w->node, w->machine);
-		break;
-	case WHY_CLOCK_OFF:
+	if (r->why == WHY_CLOCK_OFF)
 		clocks_say(w->clock_offset_ms, off);
-		snprintf(text, EXPLAIN_TEXT_MAX, "its clock is %s and most workers'", off);
-		return;
-	}
 	if (item)
 		explain_decision(item, text);
+	else if (r->why == WHY_UNHEALTHY && unhealthy)
+		explain_say(text, "not healthy: %s", unhealthy);
+	else if (r->why == WHY_CLOCK_OFF)
+		explain_say(text, "its clock is %s and most workers'", off);
 	else
-		snprintf(text, EXPLAIN_TEXT_MAX, "%s", why);
-}
-
-static const char *explain_cause(enum why why)
-{
-	switch (why) {
-	case WHY_BEST: return "best";
-	case WHY_WORSE_VERSION: return "version";
-	case WHY_NOT_DRAFTED: return "draft";
-	case WHY_LOWER_RANK: return "rank";
-	case WHY_LOWER_IP: return "ip";
-	case WHY_LOWER_ID: return "id";
-	case WHY_NOT_LISTED: return "not-listed";
-	case WHY_DRAINED: return "drained";
-	case WHY_UNHEALTHY: return "unhealthy";
-	case WHY_BELOW_MINIMUM: return "min-version";
-	case WHY_NOT_PINNED: return "not-pinned";
-	case WHY_RESIGNED: return "resigned";
-	case WHY_CLOCK_OFF: return "clock";
-	}
-	return "";
+		explain_say(text, "%s", why);
 }
 
 void explain_pack_ranked(struct pack *p, const struct node *s, const struct ranked *r,
@@ -331,7 +319,7 @@ void explain_pack_ranked(struct pack *p, const struct node *s, const struct rank
 	pack_kv_str(p, "version", w->version);
 	pack_kv_int(p, "rank", (int64_t)r->rank);
 	pack_kv_bool(p, "candidate", r->candidate);
-	pack_kv_str(p, "cause", explain_cause(r->why));
+	pack_kv_str(p, "cause", whys[r->why].cause);
 	pack_kv_str(p, "why", why);
 	pack_kv_bool(p, "self", r->member == registry_self(&s->registry));
 	pack_kv_bool(p, "disagrees", settings && disagreement_about(settings, r->member));
@@ -353,14 +341,12 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct task
 	free(list);
 }
 
-void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const struct task *t)
+void answer_explain(struct pack *p, const struct node *s, const struct task *t)
 {
-	struct pack *p = peer_begin(c);
 	bool says = leaders_says(t);
 	char reason[EXPLAIN_TEXT_MAX];
 
 	explain_reason(s, t, says, reason);
-	rpc_pack_result(p, msgid);
 	pack_map(p, 13 + SCHEDULE_WORDS_FIELDS);
 	pack_kv_str(p, "task", t->name);
 	pack_kv_str(p, "description", t->settings->description);
@@ -374,5 +360,4 @@ void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const 
 	pack_handover(p, s, t);
 	decisions_pack(p, s, t);
 	answers_pack_refused(p, s);
-	peer_end(c, msgid);
 }

@@ -25,6 +25,9 @@ void explain_why(const struct node *s, const struct task *t, bool says,
  * fails.
  */
 const char *explain_unhealthy(const struct node *s, const char *name);
+/* Append that this node is not healthy, if it is not, and why there is no session. */
+void explain_sick(const struct node *s, const char *name, char text[EXPLAIN_TEXT_MAX]);
+void explain_no_session(const struct node *s, char text[EXPLAIN_TEXT_MAX]);
 /* The leader, why it leads, and what will happen next, in a sentence. */
 void explain_reason(const struct node *s, const struct task *t, bool says,
 		    char text[EXPLAIN_TEXT_MAX]);
@@ -36,7 +39,7 @@ void explain_pack_ranked(struct pack *p, const struct node *s, const struct rank
 			 const char *why, const struct task_settings *settings);
 /* "paused by NAME at HOST until WHEN: REASON" */
 void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
-/* The whole answer to `explain`, sent to the client. */
-void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const struct task *t);
+/* The whole answer to `explain`. */
+void answer_explain(struct pack *p, const struct node *s, const struct task *t);
 
 #endif

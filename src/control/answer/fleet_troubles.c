@@ -14,7 +14,6 @@
 #define UNLED_MS    30000
 #define REASONS_MAX 20	/* reasons that are told apart */
 #define LOOKED_MAX  200 /* tasks of one reason: of more it is not looked for */
-#define SHOWN_MAX   5	/* versions in one message */
 #define FORMS_MAX   20	/* forms of versions that are told apart */
 
 /* --- pins ------------------------------------------------------------------- */
@@ -45,8 +44,7 @@ static bool list_versions(const struct node *n, const struct task *t, const char
 		if (version_compare(version, pinned) == 0)
 			return true;
 		last = version;
-		if (versions++ < SHOWN_MAX)
-			explain_say(text, "%s%s", versions > 1 ? ", " : " (there is ", version);
+		explain_entry(text, versions++, " (there is ", version);
 	}
 	explain_say(text, versions > 0 ? ")" : "");
 	return false;

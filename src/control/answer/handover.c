@@ -175,8 +175,5 @@ void handover_pack(struct pack *p, const struct task *t)
 
 	pack_previous(p, seen ? &h->previous : h ? &h->leader : NULL);
 	pack_kv_str(p, "reason", seen ? h->reason : t->standing.paused && !led ? "paused" : NULL);
-	if (seen && h->vacant_ms != NOT_KNOWN)
-		pack_kv_int(p, "vacant_ms", h->vacant_ms);
-	else
-		pack_kv_nil(p, "vacant_ms");
+	pack_kv_known(p, "vacant_ms", seen && h->vacant_ms != NOT_KNOWN, seen ? h->vacant_ms : 0);
 }

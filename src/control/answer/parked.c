@@ -99,7 +99,7 @@ static bool all_fresh(const struct node *s, const struct parked *k)
 	return true;
 }
 
-/* Returns the only subject of the request. False: it was removed, which answer_one() reports. */
+/* Returns the only subject of the request. False: it was removed, which lacks() says. */
 static bool the_subject(const struct node *s, const struct parked *k, struct subject *ret)
 {
 	const char *name = subjects_next(&k->subjects, NULL);
@@ -124,44 +124,46 @@ static bool is_ready(const struct node *s, const struct parked *k)
 	return true;
 }
 
-/* Answers a request that is about one subject. */
-static void answer_one(const struct node *s, const struct parked *k)
+/* Why a request about one subject cannot be answered any more; NULL: it can. */
+static const char *lacks(const struct node *s, const struct parked *k, struct subject *ret)
 {
-	struct subject subject;
-
-	if (!the_subject(s, k, &subject))
-		peer_error(k->ask.client, k->ask.msgid, RPC_MISUSE, "the task has been removed");
-	else if (k->kind == PARKED_EXPLAIN && subject.task)
-		answer_explain(s, k->ask.client, k->ask.msgid, subject.task);
-	else if (subject.task)
-		peer_error(k->ask.client, k->ask.msgid, RPC_MISUSE,
-			   "it has no partitions any more");
-	else if (k->kind == PARKED_EXPLAIN)
-		answer_explain_listing(s, k->ask.client, k->ask.msgid, subject.listing);
-	else if (k->kind == PARKED_PARTITIONS)
-		answer_partitions(s, k->ask.client, k->ask.msgid, subject.listing);
-	else
-		answer_check_any(s, k->ask.client, k->ask.msgid, subject.listing);
+	if (k->kind != PARKED_CHECK_ANY && k->kind != PARKED_EXPLAIN &&
+	    k->kind != PARKED_PARTITIONS)
+		return NULL;
+	if (!the_subject(s, k, ret))
+		return "the task has been removed";
+	if (ret->task)
+		return k->kind == PARKED_EXPLAIN ? NULL : "it has no partitions any more";
+	return k->kind == PARKED_CHECK_ANY && ret->listing->n == 0
+		       ? "its partitions are not known any more"
+		       : NULL;
 }
 
-static void answer(struct methods *m, struct parked *k)
+static void answer(const struct node *s, struct parked *k)
 {
-	const struct node *s = m->node;
+	struct task *checked = k->kind == PARKED_CHECK ? k->subjects.tasks[0] : NULL;
+	struct subject subject = {NULL, NULL};
+	const char *why = lacks(s, k, &subject);
 
-	switch (k->kind) {
-	case PARKED_CHECK:
-		answer_check(s, k->ask.client, k->ask.msgid, k->subjects.tasks[0]);
-		break;
-	case PARKED_TASKS:
-		answer_tasks(s, k->ask.client, k->ask.msgid, k->all ? NULL : &k->subjects);
-		break;
-	case PARKED_WORKERS:
-		answer_workers(s, k->ask.client, k->ask.msgid, k->round ? k->round->survey : NULL);
-		break;
-	case PARKED_CHECK_ANY:
-	case PARKED_EXPLAIN:
-	case PARKED_PARTITIONS: answer_one(s, k); break;
+	if (why) {
+		ask_fail(&k->ask, RPC_MISUSE, why);
+		return;
 	}
+	struct pack *p = ask_result(&k->ask);
+	switch (k->kind) {
+	case PARKED_CHECK: answer_check(p, s, checked, checked->name); break;
+	case PARKED_CHECK_ANY: answer_check_any(p, s, subject.listing); break;
+	case PARKED_TASKS: answer_tasks(p, s, k->all ? NULL : &k->subjects); break;
+	case PARKED_WORKERS: answer_workers(p, s, k->round ? k->round->survey : NULL); break;
+	case PARKED_EXPLAIN:
+		if (subject.task)
+			answer_explain(p, s, subject.task);
+		else
+			answer_explain_listing(p, s, subject.listing);
+		break;
+	case PARKED_PARTITIONS: answer_partitions(p, subject.listing); break;
+	}
+	ask_end(&k->ask);
 }
 
 struct look {
@@ -183,8 +185,7 @@ static bool look_at(struct ask *a, void *arg)
 	if ((look->now < a->deadline_ms && !is_ready(m->node, k)) ||
 	    (table && !peer_has_room(a->client)))
 		return true;
-	answer(m, k);
-	ask_end(a);
+	answer(m->node, k);
 	look->out_of_time = table && clock_boot_us() >= look->until_us;
 	return !look->out_of_time;
 }

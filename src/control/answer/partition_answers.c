@@ -198,27 +198,18 @@ static struct task *any_of(const struct listing *l)
 	return best ? best : led ? led : l->tasks[0];
 }
 
-void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
+void answer_check_any(struct pack *p, const struct node *s, struct listing *l)
 {
-	struct task *t = l->n > 0 ? any_of(l) : NULL;
-
-	if (t)
-		answer_check_as(s, c, msgid, t, l->name);
-	else
-		peer_error(c, msgid, RPC_MISUSE, "its partitions are not known any more");
+	answer_check(p, s, any_of(l), l->name);
 }
 
-void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
+void answer_partitions(struct pack *p, struct listing *l)
 {
-	struct pack *p = peer_begin(c);
 	mem_auto int64_t *here = said_here(l, true);
 
-	(void)s;
-	rpc_pack_result(p, msgid);
 	pack_map(p, 5);
 	pack_kv_str(p, "task", l->name);
 	pack_owners(p, l, here);
-	peer_end(c, msgid);
 }
 
 /* --- explain -------------------------------------------------------------------------- */
@@ -302,9 +293,7 @@ static void say_reason(const struct node *s, const struct listing *l, const int6
 	if (partitions_problem(l, problem))
 		explain_say(text, "this node is no candidate for %s: %s", l->name, problem);
 	else if (!session_is_up(&s->session) && n_here == 0)
-		explain_say(text, "no confirmed session with ZooKeeper: %s",
-			    session_why(&s->session)[0] ? session_why(&s->session)
-							: session_state_name(&s->session));
+		explain_no_session(s, text);
 	else if (l->n == 0)
 		explain_say(text, "how many partitions %s has is not known yet", l->name);
 	else if (n_here > 0)
@@ -318,9 +307,7 @@ static void say_reason(const struct node *s, const struct listing *l, const int6
 		explain_decision(pause, decision);
 		explain_say(text, "; the task is %s", decision);
 	}
-	if (explain_unhealthy(s, l->name))
-		explain_say(text, "; this node is not healthy%s: %s",
-			    s->registry.sick ? "" : " for it", explain_unhealthy(s, l->name));
+	explain_sick(s, l->name, text);
 }
 
 static void pack_partition(struct pack *p, const struct node *s, const struct task *t, bool says)
@@ -337,14 +324,12 @@ static void pack_partition(struct pack *p, const struct node *s, const struct ta
 	pack_kv_str(p, "reason", reason);
 }
 
-void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
+void answer_explain_listing(struct pack *p, const struct node *s, struct listing *l)
 {
-	struct pack *p = peer_begin(c);
 	mem_auto int64_t *here = said_here(l, false);
 	char reason[EXPLAIN_TEXT_MAX];
 
 	say_reason(s, l, here, reason);
-	rpc_pack_result(p, msgid);
 	pack_map(p, 15 + SCHEDULE_WORDS_FIELDS);
 	pack_kv_str(p, "task", l->name);
 	pack_kv_str(p, "description", l->settings.description);
@@ -365,5 +350,4 @@ void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid
 	pack_array(p, l->n);
 	for (size_t k = 0; k < l->n; k++)
 		pack_partition(p, s, l->tasks[k], here[k] > 0);
-	peer_end(c, msgid);
 }

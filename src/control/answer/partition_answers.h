@@ -15,10 +15,9 @@ const struct task *partition_answers_last(const struct listing *l);
 bool partition_answers_overdue(const struct listing *l);
 /* As parked_settled(), for a check of any partition. */
 bool partition_any_settled(const struct listing *l);
-/* Whole answers, each sent to the client. */
-void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
-void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
-void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid,
-			    struct listing *l);
+/* Whole answers, as in answers.h; of check, the number of partitions has to be known. */
+void answer_check_any(struct pack *p, const struct node *s, struct listing *l);
+void answer_partitions(struct pack *p, struct listing *l);
+void answer_explain_listing(struct pack *p, const struct node *s, struct listing *l);
 
 #endif

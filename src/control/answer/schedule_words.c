@@ -248,7 +248,7 @@ void schedule_words_pack(struct pack *p, const struct task_settings *t)
 	const struct task_schedule *c = t->schedule;
 	char words[SCHEDULE_WORDS_SIZE];
 
-	answers_pack_int(p, "alert_after_ms", t->alert_after_ms > 0, t->alert_after_ms);
+	pack_kv_known(p, "alert_after_ms", t->alert_after_ms > 0, t->alert_after_ms);
 	pack_str(p, "schedule");
 	if (!c) {
 		pack_nil(p);

@@ -43,7 +43,7 @@ static void pack_session(struct pack *p, const struct session *session)
 	pack_kv_int(p, "timeout_ms", session->granted_ms);
 	pack_kv_str(p, "server",
 		    session->store && session->id ? store_server(session->store) : NULL);
-	answers_pack_time(p, "since", session->since);
+	pack_kv_time(p, "since", session->since);
 	troubles_pack_error(p, &session->error);
 }
 
@@ -74,7 +74,7 @@ static void pack_job(void *arg, const char *task, const char *tick)
 {
 	pack_map(arg, 2);
 	pack_kv_str(arg, "task", task);
-	pack_kv_str(arg, "tick", tick[0] ? tick : NULL);
+	pack_kv_text(arg, "tick", tick);
 }
 
 /* The jobs that run here, or whose supervisor may come back: those of one moment, both times. */
@@ -122,19 +122,18 @@ static void pack_clock(struct pack *p, const struct clocks *c)
 	clocks_say_own(c, says);
 	pack_str(p, "clock");
 	pack_map(p, 4);
-	answers_pack_int(p, "offset_ms", known, offset_ms);
+	pack_kv_known(p, "offset_ms", known, offset_ms);
 	pack_kv_int(p, "tolerance_ms", c->tolerance_ms);
 	pack_kv_bool(p, "off", clocks_is_off(c));
 	pack_kv_str(p, "says", known ? says : NULL);
 }
 
-void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
+void answer_status(struct pack *p, const struct methods *m)
 {
 	const struct process *process = m->process;
 	const struct node *s = process->node;
 	const struct session *session = &s->session;
 	const struct member *self = registry_self(&s->registry);
-	struct pack *p = peer_begin(c);
 	struct problems problems;
 	int64_t left = session_lease_left(session), turn_us, turn_cpu_us;
 
@@ -150,7 +149,6 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 			      "nobody reads what it logs: %" PRIu64 " lines are lost", log_lost());
 	const char *why = why_unhealthy(process, &problems);
 
-	rpc_pack_result(p, msgid);
 	pack_map(p, 30);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->registry.version);
@@ -169,9 +167,9 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	pack_kv_str(p, "zookeeper", process->start->zookeeper);
 	pack_kv_str(p, "root", process->start->root);
 	pack_kv_str(p, "sidecar_version", ZKLEADER_VERSION);
-	answers_pack_time(p, "started_at", process->started_at);
-	answers_pack_time(p, "registered_at", self ? self->registered_at : 0);
-	answers_pack_time(p, "stale_since", session->unconfirmed_since);
+	pack_kv_time(p, "started_at", process->started_at);
+	pack_kv_time(p, "registered_at", self ? self->registered_at : 0);
+	pack_kv_time(p, "stale_since", session->unconfirmed_since);
 	pack_jobs(p, &s->runs);
 	pack_pending(p, process);
 	process->longest_turn(process->arg, &turn_us, &turn_cpu_us);
@@ -183,5 +181,4 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	troubles_pack_halted(p, s);
 	pack_clock(p, &s->registry.clocks);
 	problems_done(&problems);
-	peer_end(c, msgid);
 }

@@ -269,10 +269,9 @@ void subscriptions_membership(const struct subscriptions *s, const char *event,
 
 	TAILQ_FOREACH (sub, &s->list, link) {
 		struct peer *c = sub->client;
-		struct pack *p = peer_begin_notification(c);
+		struct pack *p = peer_begin_notification(c, "membership");
 		if (!p)
 			continue;
-		rpc_pack_notify(p, "membership");
 		pack_map(p, ANSWERS_WORKER_FIELDS + 2);
 		pack_kv_str(p, "event", event);
 		pack_now(p, s);
@@ -291,14 +290,13 @@ void subscriptions_decision(const struct subscriptions *s, const struct policy_i
 		struct peer *c = sub->client;
 		if (name[0] != '\0' && !hears_of(sub, name))
 			continue;
-		struct pack *p = peer_begin_notification(c);
+		struct pack *p = peer_begin_notification(c, "decision");
 		if (!p)
 			continue;
-		rpc_pack_notify(p, "decision");
 		pack_map(p, DECISIONS_FIELDS + 4);
 		pack_kv_str(p, "event", ended ? "ended" : "decided");
 		pack_now(p, s);
-		pack_kv_str(p, "task", name[0] ? name : NULL);
+		pack_kv_text(p, "task", name);
 		decisions_pack_item(p, item);
 		nodes_pack(p, s->node, "name", item->record.node);
 		peer_end(c, PEER_NOTIFICATION);
@@ -315,25 +313,21 @@ void subscriptions_run(const struct subscriptions *s, const char *task, const ch
 		struct peer *c = sub->client;
 		if (!hears_of(sub, task))
 			continue;
-		struct pack *p = peer_begin_notification(c);
+		struct pack *p = peer_begin_notification(c, "run");
 		if (!p)
 			continue;
-		rpc_pack_notify(p, "run");
 		pack_map(p, RUN_FIELDS);
 		pack_now(p, s);
 		pack_kv_str(p, "task", task);
-		pack_kv_str(p, "tick", tick[0] ? tick : NULL);
-		pack_kv_str(p, "run", record->run[0] ? record->run : NULL);
+		pack_kv_text(p, "tick", tick);
+		pack_kv_text(p, "run", record->run);
 		pack_kv_str(p, "state", record->state);
 		pack_kv_int(p, "attempt", record->attempt);
 		pack_kv_str(p, "node", self ? identity_name(self) : NULL);
 		pack_kv_int(p, "token", record->token);
-		answers_pack_int(p, "exit_status", record->exit_status >= 0, record->exit_status);
-		pack_str(p, "output");
-		if (record->output_len > 0 && peer_may_change(c))
-			pack_strn(p, record->output, record->output_len);
-		else
-			pack_nil(p);
+		pack_kv_known(p, "exit_status", record->exit_status >= 0, record->exit_status);
+		bool output = record->output_len > 0 && peer_may_change(c);
+		pack_kv_strn(p, "output", output ? record->output : NULL, record->output_len);
 		peer_end(c, PEER_NOTIFICATION);
 	}
 }

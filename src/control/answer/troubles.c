@@ -172,7 +172,7 @@ void troubles_pack_halted(struct pack *p, const struct node *s)
 		pack_map(p, 3);
 		pack_kv_str(p, "group", r->rolling);
 		nodes_pack(p, s, "node", r->node);
-		pack_kv_str(p, "reason", r->reason[0] ? r->reason : NULL);
+		pack_kv_text(p, "reason", r->reason);
 	}
 }
 
@@ -184,9 +184,9 @@ void troubles_pack_error(struct pack *p, const struct session_error *error)
 		return;
 	}
 	pack_map(p, 3);
-	pack_kv_str(p, "server", error->server[0] ? error->server : NULL);
+	pack_kv_text(p, "server", error->server);
 	pack_kv_str(p, "message", error->message);
-	answers_pack_time(p, "time", error->time);
+	pack_kv_time(p, "time", error->time);
 }
 
 static void add_unread(const struct node *s, const char *node, struct problems *problems)

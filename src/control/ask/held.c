@@ -14,6 +14,25 @@ void held_pack_attached(struct pack *p, bool attached, uint64_t number, bool rec
 	pack_kv_bool(p, "recorded", recorded);
 }
 
+const struct ask_kind held_ask_kind = {.size = sizeof(struct held_ask)};
+
+struct pack *held_answer(struct held_ask *a, bool failed, const char *why, bool attached,
+			 uint64_t number)
+{
+	struct pack *p;
+
+	if (failed && !a->attaches) {
+		ask_fail(&a->ask, RPC_CANNOT_TELL, why);
+		return NULL;
+	}
+	p = ask_result(&a->ask);
+	if (!a->attaches)
+		return p;
+	held_pack_attached(p, attached, number, false);
+	ask_end(&a->ask);
+	return NULL;
+}
+
 void held_pack_renewed(struct pack *p, int64_t lease_ms, int64_t timeout_ms)
 {
 	pack_map(p, 3);
@@ -22,10 +41,18 @@ void held_pack_renewed(struct pack *p, int64_t lease_ms, int64_t timeout_ms)
 	pack_kv_int(p, "timeout_ms", timeout_ms);
 }
 
-void held_renewed(const struct call *call, int64_t lease_ms, const char *misuse)
+uint64_t held_number(struct call *call)
+{
+	uint64_t number = 0;
+
+	reader_uint(&call->params, &number);
+	return number;
+}
+
+void held_renewed(const struct call *call, int64_t lease_ms)
 {
 	if (lease_ms < 0) {
-		call_refuse(call, misuse);
+		call_misused(call);
 		return;
 	}
 	held_pack_renewed(call_result(call), lease_ms, call->m->node->session.lease.timeout_ms);

@@ -8,12 +8,27 @@
 #include "control/ask/methods.h"
 #include "core/queue/attempt.h"
 
+/* A request for a lock or a place in a gang, or to attach to one. */
+struct held_ask {
+	struct ask ask;
+	bool attaches;
+};
+extern const struct ask_kind held_ask_kind;
+
+/*
+ * Answers one that attaches, or that has failed, and returns NULL. Otherwise the pack for the
+ * result.
+ */
+struct pack *held_answer(struct held_ask *a, bool failed, const char *why, bool attached,
+			 uint64_t number);
 /* The result of attaching; number: of the run, lock, member or job. */
 void held_pack_attached(struct pack *p, bool attached, uint64_t number, bool recorded);
 /* The result of a renewal: the command may go on for lease_ms; 0: lost. */
 void held_pack_renewed(struct pack *p, int64_t lease_ms, int64_t timeout_ms);
-/* Answers a renewal. -1: the connection holds nothing of that kind, as `misuse` says. */
-void held_renewed(const struct call *call, int64_t lease_ms, const char *misuse);
+/* The next parameter as the number of what is held; 0, which nothing has: it is none. */
+uint64_t held_number(struct call *call);
+/* Answers a renewal. -1: the connection holds nothing of that kind under that number. */
+void held_renewed(const struct call *call, int64_t lease_ms);
 /* Ends the struct ask, whose run, lock, member or job was given back. */
 void held_finished(void *ask);
 

@@ -34,6 +34,14 @@ bool call_refuse(const struct call *call, const char *why)
 	return call_fail(call, RPC_MISUSE, why);
 }
 
+bool call_misused(const struct call *call)
+{
+	char text[EXPLAIN_TEXT_MAX] = "";
+
+	explain_say(text, "%s takes %s", call->method, call->takes);
+	return call_refuse(call, text);
+}
+
 bool call_may_change(const struct call *call)
 {
 	return peer_may_change(call->c) || call_refuse(call, METHODS_NOT_ALLOWED);

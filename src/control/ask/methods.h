@@ -18,6 +18,9 @@
 #define METHODS_NOT_ALLOWED \
 	"not allowed: only root, the sidecar's own user and the members of socket-group may"
 
+/* The answer where ZooKeeper could not be read. */
+#define METHODS_NOT_READ "no confirmed session with ZooKeeper, or its servers do not answer"
+
 struct listing;
 struct subscriptions;
 struct round;
@@ -61,7 +64,8 @@ struct call {
 	uint32_t msgid;
 	struct reader params; /* at the first parameter not taken yet */
 	size_t n_params;
-	const char *method; /* its name in the table */
+	const char *method; /* its name in the table, and the parameters that it takes, in words */
+	const char *takes;
 };
 
 /* The answer to a request that does not wait: its result is packed between these two. */
@@ -73,6 +77,8 @@ void call_done(const struct call *call);
 bool call_fail(const struct call *call, enum rpc_code code, const char *why);
 /* Refuses a bad request. */
 bool call_refuse(const struct call *call, const char *why);
+/* Refuses parameters that the method does not take, and says which it does. */
+bool call_misused(const struct call *call);
 /* Whether the client may make changes; false after an error answer. */
 bool call_may_change(const struct call *call);
 /* Whether ZooKeeper can be reached now; false after an error answer. */

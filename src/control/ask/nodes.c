@@ -9,8 +9,6 @@
 #include "base/text/nearest.h"
 #include "core/fleet/identity.h"
 
-#define SHOWN_MAX 5 /* names, or addresses, in one message */
-
 /*
  * The nodes in the fleet; if `decided`, also nodes that a decision is about. Each is there once,
  * sorted. The array is for the caller to free(), the names are borrowed.
@@ -34,19 +32,6 @@ static const char **known_nodes(const struct node *n, bool decided, size_t *ret_
 	return list;
 }
 
-/* Appends the next name of a list, if fewer than SHOWN_MAX are in it. */
-static void say_next(char why[EXPLAIN_TEXT_MAX], size_t shown, const char *name)
-{
-	if (shown < SHOWN_MAX)
-		explain_say(why, "%s%s", shown > 0 ? ", " : "", name);
-}
-
-static void say_rest(char why[EXPLAIN_TEXT_MAX], size_t n)
-{
-	if (n > SHOWN_MAX)
-		explain_say(why, " and %zu more", n - SHOWN_MAX);
-}
-
 /* If the name is the hostname of nodes with other names, says those. False otherwise. */
 static bool say_host(const struct fleet *f, struct reader_text name, char why[EXPLAIN_TEXT_MAX])
 {
@@ -56,11 +41,9 @@ static bool say_host(const struct fleet *f, struct reader_text name, char why[EX
 		const char *hostname = f->by_id[i]->worker->hostname;
 		if (strlen(hostname) != name.len || memcmp(hostname, name.data, name.len) != 0)
 			continue;
-		if (n == 0)
-			explain_say(why, "that is the host of ");
-		say_next(why, n++, f->by_id[i]->worker->node);
+		explain_entry(why, n++, "that is the host of ", f->by_id[i]->worker->node);
 	}
-	say_rest(why, n);
+	explain_list_end(why, n);
 	return n > 0;
 }
 
@@ -92,26 +75,25 @@ static void say_several(const char *const *list, size_t n, struct reader_text na
 	explain_say(why, "%.*s has several sidecars, which one? ", (int)name.len, name.data);
 	for (size_t i = 0; i < n; i++)
 		if (identity_means(list[i], name.data, name.len))
-			say_next(why, shown++, list[i]);
-	say_rest(why, shown);
+			explain_entry(why, shown++, "", list[i]);
+	explain_list_end(why, shown);
 }
 
 /* If several machines have this node name, says their addresses. False otherwise. */
 static bool is_twins(const struct node *n, const char *node, char why[EXPLAIN_TEXT_MAX])
 {
 	const struct fleet *f = &n->registry.fleet;
+	char begin[EXPLAIN_TEXT_MAX] = "";
 	size_t twins = 0;
 
+	explain_say(begin, "%s is the name of several machines, with the addresses ", node);
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct worker *w = f->by_id[i]->worker;
 		if (!f->by_id[i]->twin || strcmp(w->node, node) != 0)
 			continue;
-		if (twins == 0)
-			explain_say(why, "%s is the name of several machines, with the addresses ",
-				    node);
-		say_next(why, twins++, w->ip);
+		explain_entry(why, twins++, begin, w->ip);
 	}
-	say_rest(why, twins);
+	explain_list_end(why, twins);
 	if (twins > 0)
 		explain_say(why, ": say it on the one that is meant, without a name");
 	return twins > 0;
@@ -184,5 +166,5 @@ void nodes_pack(struct pack *p, const struct node *n, const char *key, const cha
 
 	if (node[0])
 		nodes_name(n, node, name);
-	pack_kv_str(p, key, name[0] ? name : NULL);
+	pack_kv_text(p, key, name);
 }

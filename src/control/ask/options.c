@@ -50,16 +50,22 @@ int options_read_tick(struct reader *r, void *to)
 	return 0;
 }
 
-int options_read_id(struct reader *r, uint64_t *ret_id)
+int options_read_text(struct reader *r, void *to)
 {
+	return reader_str(r, to);
+}
+
+int options_read_id(struct reader *r, void *to)
+{
+	uint64_t *id = to;
 	char digits[ID_LEN + 1];
 	struct reader_text text;
 
 	if (reader_str(r, &text) != 0 || reader_text_copy(text, digits, sizeof(digits)) != 0 ||
 	    strspn(digits, "0123456789abcdef") != ID_LEN)
 		return -EBADMSG;
-	*ret_id = strtoull(digits, NULL, 16);
-	return *ret_id == 0 ? -EBADMSG : 0;
+	*id = strtoull(digits, NULL, 16);
+	return *id == 0 ? -EBADMSG : 0;
 }
 
 bool options_is_plain(const char *text, size_t len)

@@ -31,6 +31,12 @@
 		.name = (key), .kind = KEY_CUSTOM, .need = KEY_OPTIONAL, .parse = (read), \
 		KEY_WHY(key, text)                                                        \
 	}
+/* The same for a reader that knows of the member alone. */
+#define OPTION_READ(to, at, key, read, text)                                                \
+	{                                                                                   \
+		.name = (key), .kind = KEY_CUSTOM, .need = KEY_OPTIONAL, OPTION_AT(to, at), \
+		.parse = (read), KEY_WHY(key, text)                                         \
+	}
 #define OPTIONS(table) (table), sizeof(table) / sizeof((table)[0])
 
 /*
@@ -41,10 +47,13 @@ const char *options_read(struct reader *r, const struct key *keys, size_t n, voi
 /* The next parameter likewise; none is an empty map. False after an error answer. */
 bool options_take(struct call *call, const struct key *keys, size_t n, void *to);
 
-/* Readers for OPTION() into arrays: the name of a tick, "" for none, and 16 hexadecimal digits. */
+/*
+ * Readers: any text, borrowed, the name of a tick, "" for none, and 16 hexadecimal digits, but 0.
+ */
+int options_read_text(struct reader *r, void *to); /* struct reader_text */
 #define OPTIONS_TICK "the tick is none, such as 2026-11-20T02:00:00Z"
 int options_read_tick(struct reader *r, void *to); /* char[TICK_NAME_SIZE] */
-int options_read_id(struct reader *r, uint64_t *ret_id);
+int options_read_id(struct reader *r, void *to);   /* uint64_t */
 
 /* Texts for is_good: without control characters; and valid UTF-8 as well. */
 bool options_is_plain(const char *text, size_t len);

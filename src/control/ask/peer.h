@@ -53,10 +53,10 @@ bool peer_has_room(struct peer *c);
 /* Whether the peer takes notifications; if not, methods_drained() is called later. */
 bool peer_takes_more(const struct peer *c);
 /*
- * Begins a notification that cannot be sent later. NULL: the peer is so far behind that its
+ * Begins a notification of that method, which cannot be sent later. NULL: the peer is so far behind that its
  * connection was dropped; else it could not know that it has missed something.
  */
-struct pack *peer_begin_notification(struct peer *c);
+struct pack *peer_begin_notification(struct peer *c, const char *method);
 /* Whether another request of the peer's user may wait for hours. */
 bool peer_may_wait(const struct peer *c);
 /* Whether the peer may subscribe to n tasks, in place of its present ones. */

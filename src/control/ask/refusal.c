@@ -1,9 +1,5 @@
 #include "control/ask/refusal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/ask/explain_text.h"
 #include "control/ask/subject.h"
 #include "control/ask/user.h"
@@ -59,13 +55,19 @@ static void refuse(const struct call *call, const char *task)
 	ask_user(&r->ask, r->user, on_user);
 }
 
+bool refusal_spares(const struct peer *c, const uid_t *uids, size_t n)
+{
+	bool may = peer_may_change(c);
+
+	for (size_t i = 0; i < n && !may; i++)
+		may = uids[i] == c->uid;
+	return may;
+}
+
 bool refusal_may(const struct call *call, const struct task_settings *t, const char *name)
 {
-	if (peer_may_change(call->c))
+	if (refusal_spares(call->c, t->uids, t->n_uids))
 		return true;
-	for (size_t i = 0; i < t->n_uids; i++)
-		if (t->uids[i] == call->c->uid)
-			return true;
 	if (t->users_asked)
 		peer_put_off(call->c);
 	else

@@ -7,6 +7,8 @@
 
 #include "control/ask/methods.h"
 
+/* Whether the peer may make changes, or is one of these users. */
+bool refusal_spares(const struct peer *c, const uid_t *uids, size_t n);
 /*
  * Whether the peer may run the task; if not, answers who may. If that is not known yet, the request
  * is put off.

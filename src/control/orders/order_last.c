@@ -1,6 +1,5 @@
 #include "control/orders/order_last.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,19 +9,16 @@
 #include "node/election/listing.h"
 #include "node/election/tasks.h"
 
-#define SHOWN_MAX 5
-
 struct lasts {
-	size_t tasks, queues, shown;
+	size_t tasks, queues;
 	char names[EXPLAIN_TEXT_MAX];
 };
 
 static void add(struct lasts *l, const char *name, bool queue)
 {
+	explain_entry(l->names, l->tasks + l->queues, "", name);
 	l->tasks += !queue;
 	l->queues += queue;
-	if (l->shown < SHOWN_MAX)
-		explain_say(l->names, "%s%s", l->shown++ > 0 ? ", " : "", name);
 }
 
 static bool is_node(const struct node *n, const struct policy_record *r, const struct member *m)
@@ -101,8 +97,7 @@ bool order_say_last(const struct node *n, const struct policy_record *r,
 		explain_say(text, "%s%zu %s", l.tasks > 0 ? " and " : "", l.queues,
 			    l.queues == 1 ? "queue" : "queues");
 	explain_say(text, ": %s", l.names);
-	if (l.tasks + l.queues > l.shown)
-		explain_say(text, " and %zu more", l.tasks + l.queues - l.shown);
+	explain_list_end(text, l.tasks + l.queues);
 	explain_say(text, "; --force drains it all the same");
 	return true;
 }

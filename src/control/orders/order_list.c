@@ -306,7 +306,7 @@ void order_answer_list(struct order *o)
 	pack_kv_bool(p, "done", done > 0 && !o->dry_run);
 	pack_kv_bool(p, "dry_run", o->dry_run);
 	pack_kv_str(p, "message", text);
-	pack_kv_str(p, "node", o->record.node[0] ? o->record.node : NULL);
+	pack_kv_text(p, "node", o->record.node);
 	nodes_pack(p, n, "name", o->record.node);
 	pack_kv_uint(p, "count", done);
 	pack_str(p, "names");

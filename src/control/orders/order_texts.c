@@ -1,7 +1,5 @@
 #include "control/orders/order_texts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,8 +8,6 @@
 #include "core/fleet/identity.h"
 #include "core/fleet/version.h"
 #include "node/election/tasks.h"
-
-#define SHOWN_MAX 5 /* entries of a list in one message */
 
 /* --- consequences of an order --------------------------------------------- */
 
@@ -24,9 +20,10 @@ static void add_job(void *arg, const char *task, const char *tick)
 {
 	struct jobs *jobs = arg;
 
-	if (jobs->n++ < SHOWN_MAX)
-		explain_say(jobs->text, "%s%s%s%s%s", jobs->n > 1 ? ", " : ": ", task,
-			    tick[0] ? " (" : "", tick, tick[0] ? ")" : "");
+	char job[EXPLAIN_TEXT_MAX] = "";
+
+	explain_say(job, tick[0] ? "%s (%s)" : "%s", task, tick);
+	explain_entry(jobs->text, jobs->n++, ": ", job);
 }
 
 /* A drain of this node: says what it leads, and which jobs still run. */
@@ -50,8 +47,7 @@ static void say_own_rest(const struct node *n, char text[EXPLAIN_TEXT_MAX])
 		explain_say(text, ", %zu of them", held);
 	explain_say(text, " when %s ended", held == 1 ? "its job has" : "their jobs have");
 	runs_each_going(&n->runs, host_now_ms(n->host), add_job, &jobs);
-	if (jobs.n > SHOWN_MAX)
-		explain_say(text, " and %zu more", jobs.n - SHOWN_MAX);
+	explain_list_end(text, jobs.n);
 }
 
 /* A drain of another node: says how many of our tasks it leads, as far as is known here. */
@@ -209,12 +205,9 @@ static void say_others(const struct node *n, const struct policy_record *r, enum
 		    (kind == POLICY_RESIGN && strcmp(item->record.task, r->task) != 0))
 			continue;
 		nodes_name(n, item->record.node, name);
-		if (shown++ < SHOWN_MAX)
-			explain_say(text, "%s%s", shown > 1 ? ", " : "; ",
-				    item->record.node[0] ? name : item->record.task);
+		explain_entry(text, shown++, "; ", item->record.node[0] ? name : item->record.task);
 	}
-	if (shown > SHOWN_MAX)
-		explain_say(text, " and %zu more", shown - SHOWN_MAX);
+	explain_list_end(text, shown);
 	if (shown > 0)
 		explain_say(text, " %s %s", shown > 1 || kind == POLICY_RESIGN ? "are" : "is",
 			    words[kind]);
@@ -279,16 +272,14 @@ bool order_say_no_version(const struct node *n, const struct task *t, const char
 		if (last && strcmp(last, m->worker->version) == 0)
 			continue;
 		last = m->worker->version;
-		if (versions++ == 0)
-			explain_say(text, "no worker that lists %s has version %s: there ", name,
+		if (versions == 0)
+			explain_say(text, "no worker that lists %s has version %s: there is ", name,
 				    version);
-		if (versions <= SHOWN_MAX)
-			explain_say(text, "%s%s", versions > 1 ? ", " : "is ", last);
+		explain_entry(text, versions++, "", last);
 	}
 	if (versions == 0)
 		explain_say(text, "no worker lists %s, so none has version %s", name, version);
-	if (versions > SHOWN_MAX)
-		explain_say(text, " and %zu more", versions - SHOWN_MAX);
+	explain_list_end(text, versions);
 	explain_say(text, "; --force pins it all the same");
 	return true;
 }

@@ -51,7 +51,7 @@ static void answer(struct order *o)
 	pack_map(p, 4);
 	pack_kv_bool(p, "done", done > 0);
 	pack_kv_str(p, "message", text);
-	pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
+	pack_kv_text(p, "node", r->node);
 	nodes_pack(p, s, "name", r->node);
 	ask_end(&o->ask);
 }
@@ -159,15 +159,10 @@ struct options {
 	struct reader_text node; /* empty: none */
 };
 
-static int read_node(struct reader *r, void *to)
-{
-	return reader_str(r, &((struct options *)to)->node);
-}
-
 static const struct key keys[] = {
 	OPTION_TEXT(options, reason, "reason", options_is_plain, ORDERS_REASON),
 	OPTION_INT(options, for_ms, "for_ms", 0, DURATION_MAX_MS, "not a time from 1 ms on"),
-	OPTION("node", read_node, "not the name of a node"),
+	OPTION_READ(options, node, "node", options_read_text, "not the name of a node"),
 	OPTION_BOOL(options, force, "force"),
 	OPTION_BOOL(options, dry_run, "dry_run"),
 };

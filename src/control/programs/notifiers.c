@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log/log.h"
 #include "config/tasks/notify_files.h"
@@ -10,11 +9,10 @@
 static bool tell(void *arg, const struct notice_record *record)
 {
 	const struct methods *m = arg;
-	struct pack *p = m->notifier.c ? peer_begin_notification(m->notifier.c) : NULL;
+	struct pack *p = m->notifier.c ? peer_begin_notification(m->notifier.c, "notice") : NULL;
 
 	if (!p)
 		return false;
-	rpc_pack_notify(p, "notice");
 	notice_pack(p, record);
 	peer_end(m->notifier.c, PEER_NOTIFICATION);
 	return true;
@@ -38,9 +36,7 @@ void notifier_register(struct call *call)
 	struct peer *before = m->notifier.c;
 
 	if (!take_problems(call)) {
-		call_refuse(call,
-			    "notifier takes a list of at most 20 {file, message}: what is wrong "
-			    "with it");
+		call_misused(call);
 		return;
 	}
 	call_done(call);
@@ -74,7 +70,7 @@ void notifier_noticed(struct call *call)
 	if (good)
 		call_done(call);
 	else
-		call_refuse(call, "noticed takes a list of at most 1,000 ids");
+		call_misused(call);
 }
 
 /* --- the rest ------------------------------------------------------------- */

@@ -13,20 +13,10 @@ struct said {
 	struct reader_text file, text;
 };
 
-static int read_file(struct reader *r, void *to)
-{
-	return reader_str(r, &((struct said *)to)->file);
-}
-
-static int read_text(struct reader *r, void *to)
-{
-	return reader_str(r, &((struct said *)to)->text);
-}
-
 static const struct key keys[] = {
 	OPTION_TEXT(said, task, "task", name_is_task, "not the name of a task"),
-	OPTION("file", read_file, "not a text"),
-	OPTION("message", read_text, "not a text"),
+	OPTION_READ(said, file, "file", options_read_text, "not a text"),
+	OPTION_READ(said, text, "message", options_read_text, "not a text"),
 };
 
 static char *copy(struct reader_text text)

@@ -1,7 +1,5 @@
 #include "control/programs/runner.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +39,6 @@ bool runner_is_away(const struct methods *m, const struct runner *r)
 	return r->c ? r->hangs : host_now_ms(m->node->host) - r->gone_ms >= RUNNERS_AWAY_MS;
 }
 
-/* The runner's peer, which can be told to start something; NULL: nobody can. */
-static struct peer *peer_of(const struct runner *r)
-{
-	return r && !r->hangs ? r->c : NULL;
-}
-
 /* Sets the timer for when the next runner will have been away for too long. */
 static void schedule(struct methods *m)
 {
@@ -80,13 +72,12 @@ static void on_due(void *arg)
 
 static void ping(struct runner *r)
 {
-	struct pack *p = peer_begin_notification(r->c);
+	struct pack *p = peer_begin_notification(r->c, "ping");
 
 	r->unanswered = 1;
 	r->ping++;
 	if (!p)
 		return;
-	rpc_pack_notify(p, "ping");
 	pack_map(p, 1);
 	pack_kv_uint(p, "number", r->ping);
 	peer_end(r->c, PEER_NOTIFICATION);
@@ -255,48 +246,55 @@ void runner_refusals(struct call *call)
 	if (good)
 		call_done(call);
 	else
-		call_refuse(call,
-			    "refusals takes a list of {task, file, message}, whether it is to be "
-			    "added to those before, and how many lines of the log were lost");
+		call_misused(call);
 	changed(call->m);
 }
 
 /* --- telling runners what is due ------------------------------------------ */
 
+/* Begins to tell the runner of the task's user something; NULL: nobody can be told. */
+static struct pack *begin_telling(const struct methods *m, const struct listing *l,
+				  const char *method, struct peer **ret_c)
+{
+	const struct runner *r =
+		l && l->settings.has_user ? runners_find(m, l->settings.user) : NULL;
+
+	if (!r || r->hangs || !r->c)
+		return NULL;
+	*ret_c = r->c;
+	return peer_begin_notification(r->c, method);
+}
+
 bool runners_due(struct methods *m, const char *task, const char *tick, int64_t attempt)
 {
 	const struct listing *l = listings_find_of(&m->node->leaders, task);
-	const struct runner *r =
-		l && l->settings.has_user ? runners_find(m, l->settings.user) : NULL;
-	struct pack *p = peer_of(r) ? peer_begin_notification(r->c) : NULL;
+	struct peer *c;
+	struct pack *p = begin_telling(m, l, "due", &c);
 
 	if (!p)
 		return false;
-	rpc_pack_notify(p, "due");
 	pack_map(p, 3);
 	pack_kv_str(p, "task", task);
 	pack_kv_str(p, "tick", tick);
 	pack_kv_int(p, "attempt", attempt);
-	peer_end(r->c, PEER_NOTIFICATION);
+	peer_end(c, PEER_NOTIFICATION);
 	return true;
 }
 
 bool runners_job(struct methods *m, const char *queue, const struct job_id *id)
 {
 	const struct listing *l = listings_find(&m->node->leaders, queue, strlen(queue));
-	const struct runner *r =
-		l && l->settings.has_user ? runners_find(m, l->settings.user) : NULL;
-	struct pack *p = peer_of(r) ? peer_begin_notification(r->c) : NULL;
 	char text[JOB_ID_MAX + 1];
+	struct peer *c;
+	struct pack *p = begin_telling(m, l, "job", &c);
 
 	if (!p)
 		return false;
 	job_id_format(id, text);
-	rpc_pack_notify(p, "job");
 	pack_map(p, 2);
 	pack_kv_str(p, "queue", queue);
 	pack_kv_str(p, "id", text);
-	peer_end(r->c, PEER_NOTIFICATION);
+	peer_end(c, PEER_NOTIFICATION);
 	return true;
 }
 

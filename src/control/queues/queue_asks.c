@@ -5,12 +5,13 @@
 
 #include "base/text/nearest.h"
 #include "control/ask/explain_text.h"
+#include "control/ask/refusal.h"
 #include "control/ask/subject.h"
 #include "node/node.h"
 
 /* --- asks ----------------------------------------------------------------- */
 
-static void queue_ask_done(struct ask *ask)
+void queue_ask_done(struct ask *ask)
 {
 	struct queue_ask *a = (struct queue_ask *)ask;
 
@@ -45,8 +46,7 @@ void queue_ask_fail(struct queue_ask *a, enum job_outcome outcome, const char *w
 
 void queue_ask_no_session(struct queue_ask *a)
 {
-	queue_ask_fail(a, JOB_NO_SESSION,
-		       "no confirmed session with ZooKeeper, or its servers do not answer");
+	queue_ask_fail(a, JOB_NO_SESSION, METHODS_NOT_READ);
 }
 
 /* --- the subjects of requests --------------------------------------------- */
@@ -106,9 +106,6 @@ struct listing *queue_ask_take_job(struct call *call, struct job_id *ret_id)
 bool queue_ask_may_read(const struct peer *c, const struct listing *l)
 {
 	const struct task_settings *s = &l->settings;
-	bool may = peer_may_change(c) || (s->has_user && s->user == c->uid);
 
-	for (size_t i = 0; i < s->n_uids; i++)
-		may |= s->uids[i] == c->uid;
-	return may;
+	return refusal_spares(c, s->uids, s->n_uids) || (s->has_user && s->user == c->uid);
 }

@@ -30,6 +30,8 @@ struct queue_ask {
 
 /* The request waits for ZooKeeper, and is answered even if its client has gone. */
 extern const struct ask_kind queue_ask_kind;
+/* For other kinds of struct queue_ask. */
+void queue_ask_done(struct ask *ask);
 
 /* Ends the request with an error; why: NULL: the text of the outcome. */
 void queue_ask_fail(struct queue_ask *a, enum job_outcome outcome, const char *why);

@@ -12,27 +12,23 @@
 #include "control/queues/queues.h"
 #include "node/node.h"
 
-#define REQUEUE_MAX 1000 /* jobs of one request */
-#define REQUEUE_TAKES \
-	"requeue takes up to 1,000 ids of jobs, or {\"queue\": Q} and in it \"after\": ID"
-
 static void pack_fields(struct pack *p, const struct node *n, const struct job_record *r)
 {
 	pack_kv_str(p, "id", r->id);
 	pack_kv_str(p, "queue", r->queue);
 	pack_kv_str(p, "state", r->state);
 	pack_kv_int(p, "attempt", r->attempt);
-	pack_kv_str(p, "key", r->key[0] ? r->key : NULL);
-	pack_kv_str(p, "by", r->by[0] ? r->by : NULL);
-	pack_kv_str(p, "host", r->host[0] ? r->host : NULL);
-	answers_pack_time(p, "submitted", r->submitted);
-	answers_pack_time(p, "due", r->due);
-	answers_pack_time(p, "started", r->started);
-	answers_pack_time(p, "ended", r->ended);
+	pack_kv_text(p, "key", r->key);
+	pack_kv_text(p, "by", r->by);
+	pack_kv_text(p, "host", r->host);
+	pack_kv_time(p, "submitted", r->submitted);
+	pack_kv_time(p, "due", r->due);
+	pack_kv_time(p, "started", r->started);
+	pack_kv_time(p, "ended", r->ended);
 	nodes_pack(p, n, "node", r->node);
-	answers_pack_int(p, "exit_status", r->exit_status >= 0, r->exit_status);
-	pack_kv_str(p, "why", r->why[0] ? r->why : NULL);
-	pack_kv_str(p, "detail", r->detail[0] ? r->detail : NULL);
+	pack_kv_known(p, "exit_status", r->exit_status >= 0, r->exit_status);
+	pack_kv_text(p, "why", r->why);
+	pack_kv_text(p, "detail", r->detail);
 }
 
 void queue_ask_pack_summary(struct pack *p, const struct node *n, const struct job_record *r)
@@ -46,11 +42,7 @@ void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_r
 {
 	pack_map(p, 16);
 	pack_fields(p, n, r);
-	pack_str(p, "output");
-	if (r->output_len > 0 && outputs)
-		pack_strn(p, r->output, r->output_len);
-	else
-		pack_nil(p);
+	pack_kv_strn(p, "output", r->output_len > 0 && outputs ? r->output : NULL, r->output_len);
 }
 
 /* --- job ------------------------------------------------------------------ */
@@ -225,7 +217,7 @@ static struct job_id *take_ids(struct call *call, size_t *ret_n)
 	    reader_array(&call->params, &n) != 0)
 		n = 0;
 	if (n == 0 || n > REQUEUE_MAX) {
-		call_refuse(call, REQUEUE_TAKES);
+		call_misused(call);
 		return NULL;
 	}
 	ids = mem_calloc(n, sizeof(*ids));
@@ -251,7 +243,7 @@ static void requeue_all(struct call *call)
 	if (!options_take(call, OPTIONS(keys), &o))
 		return;
 	if (!o.queue[0] || (o.has_after && strcmp(o.queue, o.after.queue) != 0)) {
-		call_refuse(call, REQUEUE_TAKES);
+		call_misused(call);
 		return;
 	}
 	l = queue_ask_find(call, o.queue, strlen(o.queue));

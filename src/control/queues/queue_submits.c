@@ -206,7 +206,7 @@ static void on_user(struct ask *a)
 {
 	struct submit_wait *w = (struct submit_wait *)a;
 	struct call call = {a->methods,	 a->client, a->msgid, {w->params, w->params + w->len},
-			    w->n_params, "submit"};
+			    w->n_params, "submit",  NULL};
 
 	if (a->client)
 		submit(&call, w->by);

@@ -1,5 +1,4 @@
 /* queue: the jobs that wait, and the workers that run others. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "control/answer/answers.h"
@@ -25,8 +24,7 @@ static void pack_view(struct pack *p, const struct node *n, const char *name,
 	pack_kv_int(p, "running", v->running);
 	pack_kv_int(p, "dead", v->dead);
 	pack_kv_str(p, "rate", q ? q->rate : NULL);
-	answers_pack_int(p, "concurrency", q && q->told.concurrency > 0,
-			 q ? q->told.concurrency : 0);
+	pack_kv_known(p, "concurrency", q && q->told.concurrency > 0, q ? q->told.concurrency : 0);
 	pack_str(p, "workers");
 	pack_array(p, v->n_workers);
 	for (size_t i = 0; i < v->n_workers; i++) {
@@ -120,13 +118,8 @@ static void on_due(struct ask *a)
 	ask_send(a);
 }
 
-static void views_done(struct ask *a)
-{
-	buffer_done(&((struct queue_ask *)a)->views);
-}
-
 static const struct ask_kind kind = {
-	.size = sizeof(struct queue_ask), .asks = true, .due = on_due, .done = views_done};
+	.size = sizeof(struct queue_ask), .asks = true, .due = on_due, .done = queue_ask_done};
 
 static struct queue_ask *begin(const struct call *call)
 {

@@ -1,5 +1,4 @@
 /* job_begin, job_renew, job_finish, job_attach: the supervisor of one job, on this node. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,12 +139,7 @@ void method_job_attach(struct call *call)
 
 void method_job_renew(struct call *call)
 {
-	uint64_t number;
-	int64_t lease_ms = -1;
-
-	if (reader_uint(&call->params, &number) == 0)
-		lease_ms = queues_renew(&call->m->node->queues, call->c, number);
-	held_renewed(call, lease_ms, "job_renew takes the number of a job of this connection");
+	held_renewed(call, queues_renew(&call->m->node->queues, call->c, held_number(call)));
 }
 
 static void on_ended(void *arg, bool recorded)
@@ -164,8 +158,7 @@ void method_job_finish(struct call *call)
 	uint64_t number;
 
 	if (reader_uint(&call->params, &number) != 0) {
-		call_refuse(call, "job_finish takes the number of a job and a map of how it has "
-				  "ended");
+		call_misused(call);
 		return;
 	}
 	if (!held_take_end(call, &end))

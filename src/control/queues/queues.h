@@ -4,6 +4,8 @@
 
 #include "control/ask/methods.h"
 
+#define REQUEUE_MAX 1000 /* jobs of one request */
+
 /* Methods for users. */
 void method_submit(struct call *call); /* queue_submits.c */
 void method_job_id(struct call *call); /* likewise */

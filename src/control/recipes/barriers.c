@@ -49,13 +49,8 @@ struct barrier_options {
 	bool command, again;
 };
 
-static int read_id(struct reader *r, void *to)
-{
-	return options_read_id(r, &((struct barrier_options *)to)->id);
-}
-
 static const struct key keys[] = {
-	OPTION("id", read_id, "not 16 hexadecimal digits"),
+	OPTION_READ(barrier_options, id, "id", options_read_id, "not 16 hexadecimal digits"),
 	OPTION_INT(barrier_options, count, "count", 1, BARRIER_COUNT_MAX, "not from 1 to 1000"),
 	OPTION_INT(barrier_options, timeout_ms, "timeout_ms", -1, DURATION_MAX_MS,
 		   "not a number of ms"),
@@ -65,11 +60,10 @@ static const struct key keys[] = {
 };
 
 /* Takes the parameters, a name and a map. False after an error answer. */
-static bool take(struct call *call, char name[NAME_TASK_MAX + 1], struct barrier_options *o,
-		 const char *usage)
+static bool take(struct call *call, char name[NAME_TASK_MAX + 1], struct barrier_options *o)
 {
 	return recipes_take_name(call, name) && options_take(call, OPTIONS(keys), o) &&
-	       ((o->id != 0 && o->count > 0) || call_refuse(call, usage));
+	       ((o->id != 0 && o->count > 0) || call_misused(call));
 }
 
 void recipe_barrier(struct call *call)
@@ -77,9 +71,7 @@ void recipe_barrier(struct call *call)
 	struct barrier_options o = {.timeout_ms = -1};
 	char name[NAME_TASK_MAX + 1];
 
-	if (!take(call, name, &o,
-		  "barrier takes a name and a map: id, 16 hexadecimal digits, and count, from 1 to "
-		  "1000; it may have timeout_ms and command"))
+	if (!take(call, name, &o))
 		return;
 	const struct barrier_entry entry = {.name = name,
 					    .id = o.id,
@@ -97,9 +89,7 @@ void recipe_barrier_leave(struct call *call)
 	struct barrier_options o = {.timeout_ms = -1, .count = 1};
 	char name[NAME_TASK_MAX + 1];
 
-	if (!take(call, name, &o,
-		  "barrier_leave takes a name and a map: id and round, as barrier was asked and "
-		  "answered"))
+	if (!take(call, name, &o))
 		return;
 	barriers_leave(&call->m->node->recipes.barriers, name, o.id, o.round, call->c, on_answer,
 		       ask_new(call, &kind));

@@ -1,20 +1,9 @@
 #include "control/recipes/recipes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/duration.h"
 #include "control/ask/held.h"
 #include "control/ask/options.h"
 #include "node/node.h"
-
-/* A request that waits for the node: join, join_attach or join_finish. */
-struct gang_ask {
-	struct ask ask;
-	bool attaches;
-};
-
-static const struct ask_kind kind = {.size = sizeof(struct gang_ask)};
 
 /* --- join, join_attach ---------------------------------------------------- */
 
@@ -57,18 +46,14 @@ static void pack_join(struct pack *p, const struct party_answer *a)
 
 static void on_answer(void *arg, const struct party_answer *answer)
 {
-	struct gang_ask *a = arg;
-	struct pack *p;
+	struct held_ask *a = arg;
+	bool failed = answer->outcome == PARTY_FAILED || answer->outcome == PARTY_ENDED;
+	struct pack *p = held_answer(a, failed, answer->why, answer->outcome == PARTY_OPENED,
+				     answer->number);
 
-	if (!a->attaches && (answer->outcome == PARTY_FAILED || answer->outcome == PARTY_ENDED)) {
-		ask_fail(&a->ask, RPC_CANNOT_TELL, answer->why);
+	if (!p)
 		return;
-	}
-	p = ask_result(&a->ask);
-	if (a->attaches)
-		held_pack_attached(p, answer->outcome == PARTY_OPENED, answer->number, false);
-	else
-		pack_join(p, answer);
+	pack_join(p, answer);
 	ask_end(&a->ask);
 }
 
@@ -79,15 +64,10 @@ struct join_options {
 	bool goes_on;
 };
 
-static int read_id(struct reader *r, void *to)
-{
-	return options_read_id(r, &((struct join_options *)to)->id);
-}
-
 void method_join(struct call *call)
 {
 	static const struct key keys[] = {
-		OPTION("id", read_id, "not 16 hexadecimal digits"),
+		OPTION_READ(join_options, id, "id", options_read_id, "not 16 hexadecimal digits"),
 		OPTION_TEXT(join_options, key, "key", name_is_task, "no name"),
 		OPTION_INT(join_options, count, "count", 1, GANG_COUNT_MAX, "not from 1 to 256"),
 		OPTION_INT(join_options, timeout_ms, "timeout_ms", -1, DURATION_MAX_MS,
@@ -100,8 +80,7 @@ void method_join(struct call *call)
 	if (!recipes_take_name(call, name) || !options_take(call, OPTIONS(keys), &o))
 		return;
 	if (o.id == 0 || o.count == 0) {
-		call_refuse(call, "join takes a map with id, 16 hexadecimal digits, and count, "
-				  "from 1 to 256; it may have key, timeout_ms and goes_on");
+		call_misused(call);
 		return;
 	}
 	const struct gang_request request = {.owner = call->c,
@@ -112,7 +91,8 @@ void method_join(struct call *call)
 					     .goes_on = o.goes_on,
 					     .timeout_ms = o.timeout_ms};
 	asks_hold(call->c);
-	gangs_join(&call->m->node->recipes.gangs, &request, on_answer, ask_new(call, &kind));
+	gangs_join(&call->m->node->recipes.gangs, &request, on_answer,
+		   ask_new(call, &held_ask_kind));
 }
 
 void method_join_attach(struct call *call)
@@ -126,7 +106,7 @@ void method_join_attach(struct call *call)
 		call_refuse(call, "that is not the id of a member");
 		return;
 	}
-	struct gang_ask *a = ask_new(call, &kind);
+	struct held_ask *a = ask_new(call, &held_ask_kind);
 	a->attaches = true;
 	asks_hold(call->c);
 	gangs_attach(&call->m->node->recipes.gangs, call->c, name, id, on_answer, a);
@@ -136,13 +116,7 @@ void method_join_attach(struct call *call)
 
 void method_join_renew(struct call *call)
 {
-	struct node *n = call->m->node;
-	uint64_t number;
-	int64_t lease_ms = -1;
-
-	if (reader_uint(&call->params, &number) == 0)
-		lease_ms = gangs_renew(&n->recipes.gangs, call->c, number);
-	held_renewed(call, lease_ms, "join_renew takes the number of a member of this connection");
+	held_renewed(call, gangs_renew(&call->m->node->recipes.gangs, call->c, held_number(call)));
 }
 
 void method_join_finish(struct call *call)
@@ -152,12 +126,12 @@ void method_join_finish(struct call *call)
 	struct ask *a;
 
 	if (reader_uint(&call->params, &number) != 0) {
-		call_refuse(call, "join_finish takes a number and a map");
+		call_misused(call);
 		return;
 	}
 	if (!held_take_end(call, &end))
 		return;
-	a = ask_new(call, &kind);
+	a = ask_new(call, &held_ask_kind);
 	if (!gangs_finish(&call->m->node->recipes.gangs, call->c, number, end.what.interrupted,
 			  held_finished, a))
 		ask_fail(a, RPC_MISUSE, "no such member on this connection");

@@ -1,8 +1,5 @@
 #include "control/recipes/recipes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/duration.h"
 #include "base/text/utf8.h"
 #include "control/answer/answers.h"
@@ -11,14 +8,6 @@
 #include "control/ask/options.h"
 #include "node/node.h"
 #include "node/recipes/lock/lock_list.h"
-
-/* A request that waits for the node: lock, lock_attach, lock_finish or locks. */
-struct lock_ask {
-	struct ask ask;
-	bool attaches;
-};
-
-static const struct ask_kind kind = {.size = sizeof(struct lock_ask)};
 
 /* --- lock, lock_attach ---------------------------------------------------- */
 
@@ -37,18 +26,13 @@ static void pack_lock(struct pack *p, const struct lock_answer *a)
 
 static void on_lock(void *arg, const struct lock_answer *answer)
 {
-	struct lock_ask *a = arg;
-	struct pack *p;
+	struct held_ask *a = arg;
+	struct pack *p = held_answer(a, answer->outcome == LOCK_REFUSED, answer->why,
+				     answer->outcome == LOCK_YOURS, answer->number);
 
-	if (!a->attaches && answer->outcome == LOCK_REFUSED) {
-		ask_fail(&a->ask, RPC_CANNOT_TELL, answer->why);
+	if (!p)
 		return;
-	}
-	p = ask_result(&a->ask);
-	if (a->attaches)
-		held_pack_attached(p, answer->outcome == LOCK_YOURS, answer->number, false);
-	else
-		pack_lock(p, answer);
+	pack_lock(p, answer);
 	ask_end(&a->ask);
 }
 
@@ -81,14 +65,14 @@ void method_lock(struct call *call)
 	w.q.id = w.id;
 	w.q.command = w.command;
 	asks_hold(call->c);
-	locks_take(&call->m->node->recipes.locks, &w.q, on_lock, ask_new(call, &kind));
+	locks_take(&call->m->node->recipes.locks, &w.q, on_lock, ask_new(call, &held_ask_kind));
 }
 
 void method_lock_attach(struct call *call)
 {
 	char name[NAME_TASK_MAX + 1], id[LOCK_ID_LEN + 1];
 	struct reader_text text;
-	struct lock_ask *a;
+	struct held_ask *a;
 
 	if (!recipes_take_name(call, name))
 		return;
@@ -97,7 +81,7 @@ void method_lock_attach(struct call *call)
 		call_refuse(call, "that is not the id of a lock");
 		return;
 	}
-	a = ask_new(call, &kind);
+	a = ask_new(call, &held_ask_kind);
 	a->attaches = true;
 	asks_hold(call->c);
 	locks_attach(&call->m->node->recipes.locks, call->c, name, id, on_lock, a);
@@ -107,12 +91,7 @@ void method_lock_attach(struct call *call)
 
 void method_lock_renew(struct call *call)
 {
-	uint64_t number;
-	int64_t lease_ms = -1;
-
-	if (reader_uint(&call->params, &number) == 0)
-		lease_ms = locks_renew(&call->m->node->recipes.locks, call->c, number);
-	held_renewed(call, lease_ms, "lock_renew takes the number of a lock of this connection");
+	held_renewed(call, locks_renew(&call->m->node->recipes.locks, call->c, held_number(call)));
 }
 
 /* A client may also send how its command has ended, which is not read. */
@@ -122,10 +101,10 @@ void method_lock_finish(struct call *call)
 	struct ask *a;
 
 	if (reader_uint(&call->params, &number) != 0) {
-		call_refuse(call, "lock_finish takes a number");
+		call_misused(call);
 		return;
 	}
-	a = ask_new(call, &kind);
+	a = ask_new(call, &held_ask_kind);
 	if (!locks_finish(&call->m->node->recipes.locks, call->c, number, held_finished, a))
 		ask_fail(a, RPC_MISUSE, "no such lock on this connection");
 }
@@ -136,10 +115,10 @@ static void pack_entry(struct pack *p, const struct node *n, const struct lock_l
 {
 	pack_map(p, 6);
 	nodes_pack(p, n, "node", e->record.node);
-	pack_kv_str(p, "command", e->record.command[0] ? e->record.command : NULL);
+	pack_kv_text(p, "command", e->record.command);
 	pack_kv_int(p, "pid", e->record.pid);
-	answers_pack_time(p, "since", e->asked_ms);
-	answers_pack_time(p, "held", e->held_ms);
+	pack_kv_time(p, "since", e->asked_ms);
+	pack_kv_time(p, "held", e->held_ms);
 	pack_kv_int(p, "token", e->token);
 }
 
@@ -177,8 +156,7 @@ static void on_list(void *arg, const struct lock_list *list)
 	struct pack *p;
 
 	if (!list) {
-		ask_fail(a, RPC_CANNOT_TELL,
-			 "no confirmed session with ZooKeeper, or its servers do not answer");
+		ask_fail(a, RPC_CANNOT_TELL, METHODS_NOT_READ);
 		return;
 	}
 	for (size_t i = 0; i < list->n; i++)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "control/answer/answers.h"
 #include "control/ask/nodes.h"
+#include "control/ask/refusal.h"
 #include "node/node.h"
 
 /* Requests that wait for the node. */
@@ -15,11 +16,8 @@ bool recipes_may_use(const struct call *call)
 {
 	const struct recipe_users *users = call->m->process->recipe_users;
 
-	if (peer_may_change(call->c))
+	if (refusal_spares(call->c, users->uids, users->n))
 		return true;
-	for (size_t i = 0; i < users->n; i++)
-		if (users->uids[i] == call->c->uid)
-			return true;
 	if (users->asked)
 		peer_put_off(call->c);
 	else
@@ -49,7 +47,7 @@ static void on_counted(void *arg, const struct counter_answer *a)
 	struct pack *p = ask_result(arg);
 
 	pack_map(p, 3);
-	answers_pack_int(p, "value", a->outcome == COUNTER_DONE, a->value);
+	pack_kv_known(p, "value", a->outcome == COUNTER_DONE, a->value);
 	if (a->outcome == COUNTER_UNKNOWN)
 		pack_kv_nil(p, "done");
 	else
@@ -98,10 +96,10 @@ static void pack_entry(struct pack *p, const struct node *n, const struct roster
 {
 	pack_map(p, 5);
 	nodes_pack(p, n, "node", e->node);
-	answers_pack_int(p, "index", e->record.index >= 0, e->record.index);
-	pack_kv_str(p, "hostname", e->record.hostname[0] ? e->record.hostname : NULL);
-	answers_pack_time(p, "since", e->record.since);
-	answers_pack_time(p, "departed", e->record.departed);
+	pack_kv_known(p, "index", e->record.index >= 0, e->record.index);
+	pack_kv_text(p, "hostname", e->record.hostname);
+	pack_kv_time(p, "since", e->record.since);
+	pack_kv_time(p, "departed", e->record.departed);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -121,8 +119,7 @@ static void on_roster(void *arg, enum roster_result result)
 	struct pack *p;
 
 	if (result != ROSTER_DONE) {
-		ask_fail(a, RPC_CANNOT_TELL,
-			 "no confirmed session with ZooKeeper, or its servers do not answer");
+		ask_fail(a, RPC_CANNOT_TELL, METHODS_NOT_READ);
 		return;
 	}
 	list = mem_calloc(roster->n + 1, sizeof(*list));
@@ -177,7 +174,7 @@ void recipe_forget(struct call *call)
 	struct reader_text name;
 
 	if (reader_str(&call->params, &name) != 0)
-		call_refuse(call, "forget takes the name of a node");
+		call_misused(call);
 	else
 		roster_forget(&call->m->node->recipes.roster, name.data, name.len, on_forgotten,
 			      ask_new(call, &kind));

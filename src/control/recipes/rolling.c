@@ -45,11 +45,11 @@ static void pack_slot(struct pack *p, const struct node *n, const struct rolling
 	pack_kv_str(p, "id", s->id);
 	nodes_pack(p, n, "node", s->node);
 	pack_kv_str(p, "state", rolling_state_name(s->state));
-	answers_pack_time(p, "since", s->since);
+	pack_kv_time(p, "since", s->since);
 	pack_kv_str(p, "by", s->by);
 	pack_kv_str(p, "boot_id", s->boot_id);
-	pack_kv_str(p, "process", s->process[0] ? s->process : NULL);
-	answers_pack_int(p, "exit_status", s->exit_status >= 0, s->exit_status);
+	pack_kv_text(p, "process", s->process);
+	pack_kv_known(p, "exit_status", s->exit_status >= 0, s->exit_status);
 }
 
 /* A slot whose record cannot be read: only its node is known. */
@@ -74,7 +74,7 @@ static void pack_halted(struct pack *p, const struct node *n, const struct rolli
 	pack_map(p, 3);
 	nodes_pack(p, n, "node", g->halted_node);
 	pack_kv_str(p, "why", g->halted_why);
-	answers_pack_time(p, "since", g->halted_since);
+	pack_kv_time(p, "since", g->halted_since);
 }
 
 /* The group, and for STATUS who has a slot and who waits. */
@@ -85,7 +85,7 @@ static void pack_group(struct pack *p, const struct node *n, const struct rollin
 
 	pack_map(p, whole ? 5 : 3);
 	pack_kv_str(p, "group", r->request.group);
-	answers_pack_int(p, "max_unavailable", v->exists, v->group.max_unavailable);
+	pack_kv_known(p, "max_unavailable", v->exists, v->group.max_unavailable);
 	pack_halted(p, n, &v->group);
 	if (!whole)
 		return;
@@ -102,7 +102,7 @@ static void pack_group(struct pack *p, const struct node *n, const struct rollin
 	for (size_t i = 0; i < v->n_waiting; i++) {
 		pack_map(p, 2);
 		nodes_pack(p, n, "node", v->waiting[i].waiter.node);
-		answers_pack_time(p, "since", v->waiting[i].waiter.since);
+		pack_kv_time(p, "since", v->waiting[i].waiter.since);
 	}
 }
 

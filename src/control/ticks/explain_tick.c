@@ -1,12 +1,12 @@
 #include "control/ticks/ticks.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "control/answer/explain.h"
 #include "control/ask/options.h"
+#include "control/ask/refusal.h"
 #include "control/ticks/history.h"
 #include "core/fleet/identity.h"
 #include "core/time/owed.h"
@@ -49,16 +49,23 @@ static void tell_tick(struct tick_ask *a, const char *state, const char *why, co
 	pack_kv_str(p, "task", a->task);
 	pack_kv_str(p, "tick", a->tick);
 	pack_kv_str(p, "state", state);
-	pack_kv_str(p, "why", why[0] ? why : NULL);
-	pack_kv_str(p, "detail", detail[0] ? detail : NULL);
+	pack_kv_text(p, "why", why);
+	pack_kv_text(p, "detail", detail);
 	pack_str(p, "record");
 	if (record)
 		history_pack_run(p, &n->registry, a->tick, record,
-				 c && t && history_may_read(c, t->settings) ? record->output : NULL,
+				 c && t && refusal_spares(c, t->settings->uids, t->settings->n_uids)
+					 ? record->output
+					 : NULL,
 				 0);
 	else
 		pack_nil(p);
 	ask_end(&a->ask);
+}
+
+static void tell_unknown(struct tick_ask *a, const char *detail)
+{
+	tell_tick(a, "unknown", "", detail, NULL);
 }
 
 static void tell_record(struct tick_ask *a, const struct run_record *record)
@@ -86,7 +93,7 @@ static void tell_ahead(struct tick_ask *a, const struct task *t)
 		    "it lies ahead and is not run: a clock that was ahead has decided all ticks up "
 		    "to %s",
 		    until);
-	tell_tick(a, "unknown", "", text, NULL);
+	tell_unknown(a, text);
 }
 
 static void tell_owed(struct tick_ask *a, const struct task *t)
@@ -114,24 +121,22 @@ static void on_decided(void *arg, bool ok, int64_t since_ms, int64_t decided_ms)
 	if (!ok || !t)
 		ask_fail(&a->ask, RPC_CANNOT_TELL, "the ledger could not be read");
 	else if (a->tick_ms <= since_ms)
-		tell_tick(a, "unknown", "",
-			  "it is from before the schedule came into force: no such tick is owed",
-			  NULL);
+		tell_unknown(
+			a, "it is from before the schedule came into force: no such tick is owed");
 	else if (a->older && a->tick_ms <= decided_ms)
-		tell_tick(a, "unknown", "", OLDER, NULL);
+		tell_unknown(a, OLDER);
 	else if (a->tick_ms <= schedule_floor(t))
-		tell_tick(a, "unknown", "",
-			  "it is from before the end of a pause, or a change of the partitions: no "
-			  "such tick is owed",
-			  NULL);
+		tell_unknown(
+			a,
+			"it is from before the end of a pause, or a change of the partitions: no "
+			"such tick is owed");
 	else if (a->tick_ms <= decided_ms)
-		tell_tick(a, "unknown", "",
-			  "later ticks were decided, and it has no record: it was missed with more "
-			  "than are recorded, or its record has gone",
-			  NULL);
+		tell_unknown(
+			a,
+			"later ticks were decided, and it has no record: it was missed with more "
+			"than are recorded, or its record has gone");
 	else if (t->standing.paused)
-		tell_tick(a, "unknown", "", "the task is paused: what is due meanwhile is not owed",
-			  NULL);
+		tell_unknown(a, "the task is paused: what is due meanwhile is not owed");
 	else
 		tell_owed(a, t);
 }
@@ -165,18 +170,16 @@ static void tell_without(struct tick_ask *a, const struct task *t)
 	else if (leader)
 		tell_unclaimed(a, leader);
 	else if (c && !is_tick_of(c, a->tick_ms))
-		tell_tick(a, "unknown", "", "the schedule has no such tick, and it has no record",
-			  NULL);
+		tell_unknown(a, "the schedule has no such tick, and it has no record");
 	else if (a->tick_ms > host_wall_ms(node_of(a)->host))
 		tell_ahead(a, t);
 	else if (c)
 		schedule_read_decided(&a->ask.methods->node->leaders, a->task, on_decided, a);
 	else
-		tell_tick(a, "unknown", "",
-			  a->older ? OLDER
-				   : "it has no record: nobody has claimed it, or there was none "
-				     "at that time",
-			  NULL);
+		tell_unknown(
+			a, a->older ? OLDER
+				    : "it has no record: nobody has claimed it, or there was none "
+				      "at that time");
 }
 
 static void on_looked(void *arg, enum ledger_result result, const struct run_record *record,
@@ -190,7 +193,7 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 	if (result == LEDGER_PRESENT && record)
 		tell_record(a, record);
 	else if (result == LEDGER_PRESENT)
-		tell_tick(a, "unknown", "", "its record makes no sense: see the log", NULL);
+		tell_unknown(a, "its record makes no sense: see the log");
 	else if ((result == LEDGER_ABSENT || result == LEDGER_OLDER) && t)
 		tell_without(a, t);
 	else

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "control/answer/answers.h"
 #include "control/ask/options.h"
+#include "control/ask/refusal.h"
 #include "control/ask/subject.h"
 #include "node/ledger/ledger.h"
 #include "node/node.h"
@@ -88,15 +89,11 @@ void history_pack_run(struct pack *p, const struct registry *registry, const cha
 	pack_kv_str(p, "node", r->node[0] ? r->node : r->hostname);
 	pack_kv_int(p, "token", r->token);
 	pack_kv_int(p, "attempt", r->attempt);
-	answers_pack_time(p, "started_at", r->started_at);
-	answers_pack_time(p, "ended_at", r->ended_at);
-	answers_pack_int(p, "exit_status", r->exit_status >= 0, r->exit_status);
-	pack_kv_str(p, "by", r->by[0] ? r->by : NULL);
-	pack_str(p, "output");
-	if (output)
-		pack_strn(p, output, r->output_len);
-	else
-		pack_nil(p);
+	pack_kv_time(p, "started_at", r->started_at);
+	pack_kv_time(p, "ended_at", r->ended_at);
+	pack_kv_known(p, "exit_status", r->exit_status >= 0, r->exit_status);
+	pack_kv_text(p, "by", r->by);
+	pack_kv_strn(p, "output", output, r->output_len);
 }
 
 static void pack_entry(struct pack *p, const struct history *h, const struct entry *entry)
@@ -215,20 +212,12 @@ static void read_some(struct history *h)
 	}
 }
 
-bool history_may_read(const struct peer *c, const struct task_settings *t)
-{
-	bool may = peer_may_change(c);
-
-	for (size_t i = 0; i < t->n_uids && !may; i++)
-		may = t->uids[i] == c->uid;
-	return may;
-}
-
 /* Adds the ledger of that name, or for n > 0 the ledgers of the task's n partitions. */
 static void add_sources(struct history *h, const char *name, size_t len, size_t n,
 			const struct task_settings *settings)
 {
-	bool outputs = !h->wanted.no_outputs && history_may_read(h->ask.client, settings);
+	bool outputs = !h->wanted.no_outputs &&
+		       refusal_spares(h->ask.client, settings->uids, settings->n_uids);
 	size_t count = n > 0 ? n : 1;
 
 	h->sources = mem_resize(h->sources, h->n_ledgers + count, sizeof(*h->sources));
@@ -314,16 +303,11 @@ static void answer_all(struct call *call, const struct wanted *wanted)
 		read_some(h);
 }
 
-static int read_since(struct reader *r, void *to)
-{
-	return options_read_tick(r, ((struct wanted *)to)->range.since);
-}
-
 /* Takes the map of options, the last parameter, if there is one. False after an error answer. */
 static bool take_options(struct call *call, struct wanted *ret)
 {
 	static const struct key keys[] = {
-		OPTION("since", read_since, OPTIONS_TICK),
+		OPTION_READ(wanted, range.since, "since", options_read_tick, OPTIONS_TICK),
 		OPTION_INT(wanted, range.most, "last", 1, ENTRIES_MAX, "a number from 1 to 40000"),
 		OPTION_BOOL(wanted, no_outputs, "no_outputs"),
 	};
@@ -334,7 +318,7 @@ static bool take_options(struct call *call, struct wanted *ret)
 	for (size_t i = 1; i < call->n_params; i++)
 		reader_skip(&last);
 	if (call->n_params == 0 || reader_peek(&last, &type) != 0 || type != READER_MAP)
-		return call->n_params < 2 || call_refuse(call, "history takes one task, or none");
+		return call->n_params < 2 || call_misused(call);
 	call->n_params--;
 	wrong = options_read(&last, OPTIONS(keys), ret);
 	return !wrong || call_refuse(call, wrong);

@@ -6,9 +6,7 @@
 #include "wire/pack.h"
 #include "wire/records/record.h"
 
-struct peer;
 struct registry;
-struct task_settings;
 
 /*
  * Answers, usually later. For a task with partitions: the records of all partitions, by tick;
@@ -26,7 +24,5 @@ void history_pack_run(struct pack *p, const struct registry *registry, const cha
  * The state of the run: "lost" if it was running and its session is gone; the record then says why.
  */
 const char *history_state(const struct registry *registry, struct run_record *record);
-/* The output of a job is visible to the users who may run it. */
-bool history_may_read(const struct peer *c, const struct task_settings *t);
 
 #endif

@@ -55,7 +55,7 @@ void answers_pack_due(struct pack *p, const struct node *s, struct listing *list
 		decided_ms = answers_decided_ms(s, listing);
 	if (decided_ms > from_ms)
 		from_ms = decided_ms;
-	answers_pack_time(p, "due", listing ? listing_due_ms(listing, from_ms) : 0);
+	pack_kv_time(p, "due", listing ? listing_due_ms(listing, from_ms) : 0);
 }
 
 /* A request that is being computed. */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/duration.h"
@@ -37,9 +36,9 @@ static void pack_claim(struct pack *p, const struct run_answer *a)
 	pack_kv_bool(p, "output", a->output);
 	pack_kv_bool(p, "keep_output", a->keep_output);
 	pack_kv_str(p, "why", a->why);
-	pack_kv_str(p, "notice", a->notice[0] ? a->notice : NULL);
-	answers_pack_int(p, "partition", a->partitions > 0, a->partition);
-	answers_pack_int(p, "partitions", a->partitions > 0, a->partitions);
+	pack_kv_text(p, "notice", a->notice);
+	pack_kv_known(p, "partition", a->partitions > 0, a->partition);
+	pack_kv_known(p, "partitions", a->partitions > 0, a->partitions);
 	if (a->index >= 0)
 		pack_kv_int(p, "index", a->index);
 }
@@ -94,11 +93,6 @@ static int read_got(struct reader *r, void *to)
 	return e;
 }
 
-static int read_tick(struct reader *r, void *to)
-{
-	return options_read_tick(r, ((struct said *)to)->tick);
-}
-
 static bool is_kind(const char *text, size_t len)
 {
 	return (len == 4 && memcmp(text, "once", 4) == 0) ||
@@ -122,7 +116,7 @@ static const struct key claim_keys[] = {
 	OPTION_INT(said, o.tick_ms, "tick_ms", 0, DURATION_MAX_MS, A_TIME),
 	OPTION_INT(said, o.wait_ms, "wait_ms", 0, DURATION_MAX_MS, A_TIME),
 	OPTION_INT(said, waited_ms, "waited_ms", 0, DURATION_MAX_MS, A_TIME),
-	OPTION("tick", read_tick, OPTIONS_TICK),
+	OPTION_READ(said, tick, "tick", options_read_tick, OPTIONS_TICK),
 	OPTION_INT(said, o.scheduled, "scheduled", 0, INT32_MAX - 1,
 		   "not the number of an attempt"),
 	OPTION_INT(said, ran, "ran", 0, NAME_PARTITIONS_MAX, "not a number of partitions"),
@@ -263,7 +257,7 @@ void run_request_renew(struct call *call)
 	uint64_t id;
 
 	if (reader_uint(&call->params, &id) != 0)
-		call_refuse(call, "renew takes the number of a run");
+		call_misused(call);
 	else
 		runs_renew(runs_of(call), call->c, call->msgid, id);
 }
@@ -275,7 +269,7 @@ void run_request_finish(struct call *call)
 	uint64_t id;
 
 	if (reader_uint(&call->params, &id) != 0) {
-		call_refuse(call, "finish takes the number of a run and its exit_status");
+		call_misused(call);
 		return;
 	}
 	if (!held_take_end(call, &end))

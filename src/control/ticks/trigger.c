@@ -253,11 +253,11 @@ static void on_record(void *arg, enum ledger_result result, const struct run_rec
 	p = ask_result(&t->ask);
 	pack_map(p, 6);
 	pack_kv_str(p, "state", state);
-	pack_kv_str(p, "why", why.why[0] ? why.why : NULL);
+	pack_kv_text(p, "why", why.why);
 	pack_kv_str(p, "detail", why.why[0] ? why.detail : NULL);
 	pack_kv_int(p, "attempt", record ? record->attempt : 0);
-	answers_pack_int(p, "exit_status", record && record->exit_status >= 0,
-			 record ? record->exit_status : 0);
+	pack_kv_known(p, "exit_status", record && record->exit_status >= 0,
+		      record ? record->exit_status : 0);
 	pack_kv_bool(p, "pending", is_pending(t));
 	ask_end(&t->ask);
 }

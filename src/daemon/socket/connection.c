@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -464,7 +463,7 @@ bool peer_may_subscribe(const struct peer *peer, size_t n)
 				     c->peer.subscription ? 0 : 1);
 }
 
-struct pack *peer_begin_notification(struct peer *peer)
+struct pack *peer_begin_notification(struct peer *peer, const char *method)
 {
 	struct client *c = client_of(peer);
 	size_t most = account_share(c->account, c->account->use.subscribers, CONTROL_UNSENT_LOW,
@@ -472,8 +471,12 @@ struct pack *peer_begin_notification(struct peer *peer)
 
 	if (c->broken)
 		return NULL;
-	if (connection_unsent(c) < most)
-		return peer_begin(peer);
+	if (connection_unsent(c) < most) {
+		struct pack *p = peer_begin(peer);
+
+		rpc_pack_notify(p, method);
+		return p;
+	}
 	log_warning("a subscriber does not read, and is dropped", LOG_INT("pid", c->peer.pid),
 		    LOG_INT("unsent", connection_unsent(c)));
 	give_up(c);

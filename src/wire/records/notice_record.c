@@ -53,19 +53,6 @@ static const struct key notice_keys[] = {
 };
 RECORD_DEFINE(notice, notice_record, notice_keys, RECORD_NOTICE_MAX)
 
-static void pack_text(struct pack *p, const char *key, const char *text)
-{
-	pack_kv_str(p, key, text[0] ? text : NULL);
-}
-
-static void pack_number(struct pack *p, const char *key, bool there, int64_t number)
-{
-	if (there)
-		pack_kv_int(p, key, number);
-	else
-		pack_kv_nil(p, key);
-}
-
 /* Whether another attempt follows; nil for what is not about one. */
 static void pack_final(struct pack *p, enum notice_event event)
 {
@@ -82,13 +69,10 @@ static void pack_final(struct pack *p, enum notice_event event)
 /* The part of the event that is about a row of failures. */
 static void pack_row(struct pack *p, const struct notice_record *r)
 {
-	char since[CLOCK_TEXT_SIZE] = "";
 	bool counts = r->event == NOTICE_RECOVERED || r->failed > 0;
 
-	if (r->since > 0)
-		clock_format(r->since, since);
-	pack_number(p, "failed", counts, r->failed);
-	pack_text(p, "since", since);
+	pack_kv_known(p, "failed", counts, r->failed);
+	pack_kv_time(p, "since", r->since);
 	pack_str(p, "first");
 	if (r->event != NOTICE_RECOVERED && r->failed > 0)
 		pack_bool(p, r->first);
@@ -104,22 +88,18 @@ void notice_pack(struct pack *p, const struct notice_record *r)
 	pack_map(p, NOTICE_FIELDS);
 	pack_kv_str(p, "event", notice_event_name(r->event));
 	pack_kv_str(p, "id", r->id);
-	pack_text(p, "task", r->task);
-	pack_text(p, "node", r->node);
-	pack_text(p, "version", r->version);
+	pack_kv_text(p, "task", r->task);
+	pack_kv_text(p, "node", r->node);
+	pack_kv_text(p, "version", r->version);
 	pack_kv_str(p, "time", time);
-	pack_number(p, "token", r->token > 0, r->token);
-	pack_text(p, "tick", r->tick);
-	pack_number(p, "attempt", r->attempt > 0, r->attempt);
-	pack_number(p, "exit_status", r->exit_status >= 0, r->exit_status);
-	pack_str(p, "output");
-	if (r->output_len > 0)
-		pack_strn(p, r->output, r->output_len);
-	else
-		pack_nil(p);
-	pack_text(p, "text", r->text);
-	pack_text(p, "why", r->why);
-	pack_text(p, "detail", r->detail);
+	pack_kv_known(p, "token", r->token > 0, r->token);
+	pack_kv_text(p, "tick", r->tick);
+	pack_kv_known(p, "attempt", r->attempt > 0, r->attempt);
+	pack_kv_known(p, "exit_status", r->exit_status >= 0, r->exit_status);
+	pack_kv_strn(p, "output", r->output_len > 0 ? r->output : NULL, r->output_len);
+	pack_kv_text(p, "text", r->text);
+	pack_kv_text(p, "why", r->why);
+	pack_kv_text(p, "detail", r->detail);
 	pack_final(p, r->event);
 	pack_row(p, r);
 }
