@@ -21,12 +21,12 @@
 #define STUCK_US  (150 * SECOND)
 #define STUCK_FAR_US \
 	(1000 *      \
-	 SECOND)       /* where clocks were set: until all have asked for the servers' time again */
-#define LATE_MS	 40000 /* the longest that a request may be on its way */
-#define EARLY_MS 40000 /* by which clocks may differ that agree, and a little */
-#define KNOWN_US (600 * SECOND) /* for which the id of a purged job is known */
-#define KEYS_MAX 64
-#define TOLD_US	 (10 * SECOND) /* until a worker's leader knows what has become of it */
+	 SECOND) /* where clocks were set: until all have asked for the servers' time again */
+#define LATE_MS	       40000	      /* the longest that a request may be on its way */
+#define EARLY_MS       40000	      /* by which clocks may differ that agree, and a little */
+#define KNOWN_US       (600 * SECOND) /* for which the id of a purged job is known */
+#define QUEUE_KEYS_MAX 64
+#define TOLD_US	       (10 * SECOND) /* until a worker's leader knows what has become of it */
 
 static struct judged_job {
 	struct job_id id;
@@ -60,7 +60,7 @@ static struct {
 static struct {
 	path_id path;
 	struct judged_job *job; /* NULL: none */
-} keys[KEYS_MAX];
+} keys[QUEUE_KEYS_MAX];
 
 static const struct node_settings paths = {.root = SITE_ROOT};
 
@@ -359,9 +359,9 @@ static void on_key(const struct transaction *x, const struct op *op, unsigned qu
 	char name[JOB_NAME_MAX + 1];
 	struct job_id id;
 
-	while (i < KEYS_MAX && keys[i].path != op->path && keys[i].path != 0)
+	while (i < QUEUE_KEYS_MAX && keys[i].path != op->path && keys[i].path != 0)
 		i++;
-	if (i == KEYS_MAX || op->type == STORE_OP_CHECK)
+	if (i == QUEUE_KEYS_MAX || op->type == STORE_OP_CHECK)
 		return;
 	keys[i].path = op->path;
 	struct judged_job *before = keys[i].job;

@@ -53,8 +53,8 @@ bool peer_has_room(struct peer *c);
 /* Whether the peer takes notifications; if not, methods_drained() is called later. */
 bool peer_takes_more(const struct peer *c);
 /*
- * Begins a notification of that method, which cannot be sent later. NULL: the peer is so far behind that its
- * connection was dropped; else it could not know that it has missed something.
+ * Begins a notification of that method, which cannot be sent later. NULL: the peer is so far behind
+ * that its connection was dropped; else it could not know that it has missed something.
  */
 struct pack *peer_begin_notification(struct peer *c, const char *method);
 /* Whether another request of the peer's user may wait for hours. */
