@@ -410,6 +410,19 @@ Test(roll, nobody_is_gone_before_a_list_of_our_own_has_said_so)
 	idle();
 }
 
+/* After the loss of a rack there are many, and a list in 100 ms. */
+Test(roll, one_list_is_proof_of_all_that_are_asked_for_before_it)
+{
+	follow();
+	for (int64_t one = 1000; one < 1010; one++)
+		cr_expect_not(registry_is_gone(&registry, one));
+	pass(1000);
+	answers("list workers", as_of(10, names("b", "me", NULL)));
+	for (int64_t one = 1000; one < 1010; one++)
+		cr_expect(registry_is_gone(&registry, one));
+	idle();
+}
+
 Test(roll, a_fleet_is_proven_by_a_list_of_our_own)
 {
 	follow();

@@ -135,8 +135,11 @@ static void set_owner(const struct task *t, struct election_event *event)
 								: session_told_timeout(l->session);
 	if (owner && event->type == ELECTION_NODE && !event->node.exists)
 		roll_doubt(&l->registry->roll); /* has it left as well? */
-	event->owner_unsure = session && !owner ? !registry_is_gone(l->registry, session)
-						: !registry_settled(l->registry);
+	/* While the node is there it does not matter; asking may take a list of the workers. */
+	bool matters = event->type != ELECTION_VIEW || !t->election.node.exists;
+	event->owner_unsure = session && !owner
+				      ? !matters || !registry_is_gone(l->registry, session)
+				      : !registry_settled(l->registry);
 }
 
 /*

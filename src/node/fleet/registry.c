@@ -296,8 +296,9 @@ bool registry_settled(const struct registry *r)
 
 bool registry_is_gone(struct registry *r, int64_t session)
 {
-	return registry_settled(r) && !fleet_find_session(&r->fleet, session) &&
-	       roll_is_sure(&r->roll, session);
+	/* All that are asked for while a list is due are proven by that one. */
+	return !fleet_find_session(&r->fleet, session) && roll_is_sure(&r->roll, session) &&
+	       registry_settled(r);
 }
 
 bool registry_is_proven(struct registry *r)
