@@ -39,7 +39,8 @@ class Crowd:
         self.sidecars = [Sidecar(folder / f"c{i}", f"c{i}", tree, version, self.tasks, **config)
                          for i in range(count)]
         self.spent = 0.0  # processor seconds of processes that are gone
-        self.known = {}   # records never change
+        self.known = {}  # records never change
+        self.lists = {}  # nor do lists
 
     # --- life
 
@@ -112,6 +113,15 @@ class Crowd:
                     raise
         return found
 
+    def listed(self, record):
+        """The tasks that the record names, or the list that it refers to: one object for all with the same list."""
+        if "list" not in record:
+            return frozenset(record["tasks"])
+        if record["list"] not in self.lists:
+            data, _ = self.tree.get("lists", record["list"])
+            self.lists[record["list"]] = frozenset(msgpack.unpackb(data)["tasks"])
+        return self.lists[record["list"]]
+
     def state(self):
         workers, leaders = {}, {}
         for name, data, stat in self.read("workers"):
@@ -119,7 +129,7 @@ class Crowd:
                 record = msgpack.unpackb(data)
                 key = xxhash.xxh64_intdigest(struct.pack("<5i", *record["random_ints"]), seed=0)
                 rank = (address_key(record["ip"]), record["id"].encode())
-                self.known[name] = Worker(name, record["version"], (key, rank), frozenset(record["tasks"]),
+                self.known[name] = Worker(name, record["version"], (key, rank), self.listed(record),
                                           stat.ephemeralOwner, stat.ctime / 1000)
             workers[name] = self.known[name]
         sessions = {w.session: w.id for w in workers.values()}

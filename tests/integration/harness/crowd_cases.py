@@ -10,8 +10,8 @@ TIMEOUT = 10.0  # the sessions'
 SETTINGS = {"session_timeout": "10s", "yield_delay": "200ms"}
 
 
-def make(folder, tree, workers, tasks):
-    return Crowd(folder, tree, workers, [f"job-{i:05d}" for i in range(tasks)], **SETTINGS)
+def make(folder, tree, workers, tasks, **more):
+    return Crowd(folder, tree, workers, [f"job-{i:05d}" for i in range(tasks)], **SETTINGS, **more)
 
 
 class Phase:
