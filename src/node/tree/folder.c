@@ -332,7 +332,9 @@ void folder_quiet(struct folder *f, bool quiet)
 	if (was || !quiet || f->asked)
 		return;
 	host_timer_stop(&f->timer); /* a change was to be looked at */
+	f->dirty |= f->due || f->again;
 	f->due = f->again = false;
+	settle(f);
 }
 
 void folder_joined(struct folder *f, const char *name, const struct store_reply *reply)
@@ -378,13 +380,14 @@ void folder_supply(struct folder *f, const char *name, const struct store_reply 
 		return;
 	unwant(f, at);
 	take(f, name, reply);
+	f->supplied = true;
 }
 
 void folder_release(struct folder *f)
 {
-	if (!f->held)
+	if (!f->held && !f->supplied)
 		return;
-	f->held = false;
+	f->held = f->supplied = false;
 	ask_wanted(f);
 	read_whole(f);
 }
@@ -401,7 +404,7 @@ uint64_t folder_refresh(struct folder *f)
 void folder_up(struct folder *f)
 {
 	f->again = f->due = f->asked = false;
-	f->listing = f->held = f->quiet = false;
+	f->listing = f->held = f->supplied = f->quiet = false;
 	f->listed_ms = INT64_MIN / 2;
 	forget_wanted(f);
 	list(f);
@@ -414,7 +417,7 @@ void folder_cut(struct folder *f)
 
 void folder_expired(struct folder *f)
 {
-	f->ready = f->held = f->quiet = false;
+	f->ready = f->held = f->supplied = f->quiet = false;
 	forget_wanted(f);
 	host_timer_stop(&f->timer);
 }

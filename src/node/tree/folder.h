@@ -58,6 +58,7 @@ struct folder {
 	bool listing, again, dirty;
 	bool quiet;	/* somebody else tells the changes: it is not watched */
 	bool held;	/* new nodes are not read yet */
+	bool supplied;	/* some are known now without a read, and nobody has been told of them */
 	bool first;	/* others wait for what is read here: it is not slowed down for them */
 	int64_t zxid;	/* of the last change that the last list had */
 	uint64_t lists; /* number of listings answered */
@@ -104,7 +105,7 @@ void folder_joined(struct folder *f, const char *name, const struct store_reply 
 void folder_left(struct folder *f, const char *name);
 /* Takes what reading a new node would say; nothing happens if it is none, or is being read. */
 void folder_supply(struct folder *f, const char *name, const struct store_reply *reply);
-/* Reads the new nodes that are held and were not supplied. */
+/* Ends a row of folder_supply(): new nodes that are held and were not supplied are read. */
 void folder_release(struct folder *f);
 /* The place of the name among those that are known or still to be read, or where it would be. */
 size_t folder_place(const struct folder *f, const char *name);

@@ -38,14 +38,30 @@ static void on_entry(void *arg, const struct roll_entry *e)
 		folder_supply(((struct roll *)arg)->folder, e->id, &reply);
 }
 
+static bool is_worth_chunks(const struct roll *r)
+{
+	return 4 * r->folder->n_wanted >= r->folder->n + r->folder->n_wanted;
+}
+
+/* Chunks that are missing, or newer than the head, come with the next one. */
+static bool has_chunks(const struct roll *r)
+{
+	size_t k = 0;
+
+	while (k < r->head.n_chunks && r->has_read[k])
+		k++;
+	return k == r->head.n_chunks || !is_worth_chunks(r) ||
+	       r->folder->n_wanted <= FOLDER_READS_MAX; /* which take as long as the next head */
+}
+
 /* The rest may be in the log of the next head, if this one is behind our list. */
 static void supplied(struct roll *r)
 {
-	bool late = r->head.zxid < r->folder->zxid && !r->waited;
+	bool late = r->head.zxid < r->folder->zxid || !has_chunks(r);
 
 	if (r->folder->held && roll_are_many(r) && roll_has_gap(r)) {
 		roll_consider(r);
-	} else if (r->folder->held && roll_are_many(r) && late) {
+	} else if (r->folder->held && roll_are_many(r) && late && !r->waited) {
 		roll_be_patient(r);
 	} else {
 		folder_release(r->folder);
@@ -59,7 +75,7 @@ static void on_chunk(void *arg, const struct store_reply *reply)
 	struct roll *r = c->roll;
 	const struct roll_changes changes = {.joined = on_entry, .arg = r};
 
-	if (reply->code == STORE_OK && r->folder->held &&
+	if (reply->code == STORE_OK &&
 	    roll_parse_chunk(reply->data, reply->len, c->sum, &changes) == 0)
 		r->has_read[c->number] = true;
 	free(c);
@@ -75,7 +91,7 @@ static void read_chunks(struct roll *r)
 	size_t n = r->folder->n + r->folder->n_wanted;
 	char name[16], path[STORE_PATH_MAX];
 
-	if (4 * r->folder->n_wanted < n || 4 * (size_t)r->head.workers < 3 * n || roll_has_gap(r))
+	if (!is_worth_chunks(r) || 4 * (size_t)r->head.workers < 3 * n || roll_has_gap(r))
 		return;
 	for (size_t i = 0; i < r->head.n_chunks; i++) {
 		if (r->head.chunks[i] == 0 || r->has_read[i])
@@ -132,7 +148,7 @@ static void on_head(void *arg, const struct store_reply *reply)
 		r->again = false;
 		roll_ask(r);
 	}
-	if (r->folder->held)
+	if (r->folder->held || roll_are_many(r))
 		supply(r);
 	else
 		roll_consider(r);
