@@ -275,6 +275,34 @@ Test(folder, once_it_is_no_longer_quiet_a_list_without_a_watch_is_not_enough)
 	cr_expect(folder_settled(&folder));
 }
 
+/* Those who have seen that the folder is to be listed wait to be told of the end of that. */
+Test(folder, a_list_for_a_change_that_somebody_else_tells_is_not_made)
+{
+	asks("list! folder", names("a", NULL));
+	asks("get folder/a", ok());
+	tells("+a ; ");
+	changes();
+	cr_expect_not(folder_settled(&folder));
+	folder_quiet(&folder, true);
+	cr_expect(folder_settled(&folder));
+	tells("; ");
+	pass(1000);
+	idle();
+}
+
+Test(folder, a_list_that_was_asked_for_is_made_without_a_watch)
+{
+	asks("list! folder", names("a", NULL));
+	asks("get folder/a", ok());
+	tells("+a ; ");
+	(void)folder_refresh(&folder);
+	folder_quiet(&folder, true);
+	cr_expect_not(folder_settled(&folder));
+	pass(FOLDER_LIST_EVERY_MS);
+	asks("list folder", names("a", NULL));
+	cr_expect(folder_settled(&folder));
+}
+
 Test(folder, another_connection_lists_with_a_watch)
 {
 	quiet();
