@@ -57,7 +57,7 @@ def test_who_goes_is_forgotten(fleet):
 
 def test_what_is_refused(fleet, zkleader):
     one = fleet.sidecar("one")
-    for args in ([], ["-n", "x"], ["-n", "-1"], ["-n", "5001"], ["-n", "1", "--task", "a/b"],
+    for args in ([], ["-n", "x"], ["-n", "-1"], ["-n", "10001"], ["-n", "1", "--task", "a/b"],
                  ["-n", "1", "--version", " "], ["-n", "1", "--timeout", "soon"], ["-n", "1", "x"]):
         wrong = zkleader(one, "wait", *args)
         assert wrong.code == 3 and wrong.err.count("\n") == 1, args

@@ -41,17 +41,17 @@ static void print_text(const struct output *o, const char *name, const char *tex
 static void print_time(const struct output *o, const json_t *job, const char *key)
 {
 	const char *time = json_text(job, key, NULL);
+	int64_t ms, now_ms = clock_wall_ms(); /* the command may have waited for the job */
 	char age[OUTPUT_AGE_SIZE];
-	int64_t ms;
 
 	if (!time)
 		return;
-	if (clock_parse(time, &ms) == 0 && ms > o->now_ms) {
-		elapsed_text(ms - o->now_ms, age);
+	if (clock_parse(time, &ms) == 0 && ms > now_ms) {
+		elapsed_text(ms - now_ms, age);
 		output_line(o, COLOR_NONE, "%-10s %s (in %s)", key, time, age);
 		return;
 	}
-	age_text(time, o->now_ms, age);
+	age_text(time, now_ms, age);
 	output_line(o, COLOR_NONE, "%-10s %s (%s ago)", key, time, age);
 }
 
