@@ -36,11 +36,17 @@ static int64_t patience(const struct roll *r)
 	return ROLL_LAG_MS + 2 * (int64_t)(r->folder->n / FOLDER_LIST_NAMES_PER_MS);
 }
 
+/* Nothing is known of a roll that is kept, nor how long one has been waited for. */
+static void forget_search(struct roll *r)
+{
+	r->first = r->patient_ms = 0;
+	r->waited = r->patient = r->behind = false;
+}
+
 void roll_seek(struct roll *r, int64_t ms)
 {
 	r->state = ROLL_SEEKING;
-	r->first = r->patient_ms = 0;
-	r->waited = r->patient = false;
+	forget_search(r);
 	host_timer_stop(&r->look);
 	host_timer_stop(&r->lag);
 	r->lag_zxid = 0;
@@ -140,10 +146,10 @@ static void on_looked(void *arg, const struct store_reply *reply)
 	if (reply->code != STORE_OK && !roll_is_lost(reply)) {
 		distrust(r, reply->text);
 	} else if (reply->code == STORE_OK && reply->stat.pzxid > r->zxid) {
-		if (r->lag_zxid == 0)
-			host_timer_start(&r->lag, patience(r));
-		if (r->lag_zxid == 0)
-			r->lag_zxid = reply->stat.pzxid;
+		if (r->lag_zxid != 0)
+			return;
+		host_timer_start(&r->lag, patience(r));
+		r->lag_zxid = reply->stat.pzxid;
 	} else if (reply->code == STORE_OK &&
 		   (reply->stat.pzxid < r->zxid ||
 		    (size_t)reply->stat.children != r->folder->n + r->folder->n_wanted)) {
@@ -336,8 +342,7 @@ bool roll_listed(struct roll *r)
 	}
 	if (r->state == ROLL_OFF && n >= r->from) {
 		r->state = ROLL_SEEKING;
-		r->first = r->patient_ms = 0;
-		r->waited = r->patient = r->behind = false;
+		forget_search(r);
 		r->there = false;
 	}
 	if (r->state != ROLL_SEEKING)
@@ -366,8 +371,8 @@ void roll_watch(struct roll *r, enum store_watch type, const char *path)
 void roll_up(struct roll *r)
 {
 	r->state = r->collects ? ROLL_SEEKING : ROLL_OFF;
-	r->first = r->patient_ms = 0;
-	r->waited = r->patient = r->behind = r->asked = r->again = r->there = false;
+	forget_search(r);
+	r->asked = r->again = r->there = false;
 	keep_up(r);
 }
 

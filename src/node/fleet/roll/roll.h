@@ -23,7 +23,6 @@
 #include "node/tree/folder.h"
 #include "wire/records/roll_record.h"
 
-#define ROLL_FROM	  200  /* workers */
 #define ROLL_READS_MIN	  2    /* and a tenth of roll-from: new nodes that are read one by one */
 #define ROLL_TURN_MS	  200  /* from the attempt of one to keep the roll to that of the next */
 #define ROLL_LISTS_PER_MS 2    /* of those who list the folder at the same time */
