@@ -21,7 +21,8 @@ struct member {
 	unsigned grade;	       /* orders versions, bigger is newer; valid while fleet.orderly */
 	uint32_t hostname_key; /* key of its hostname: most others are told apart by it */
 	uint32_t node_key;     /* key of its node's name, likewise: see identity.h */
-	bool shares_name;      /* another node has its hostname: see identity.h */
+	bool shares_hostname;  /* another node has its hostname: see identity.h */
+	bool shares_short;     /* another node's name is alike up to the colon */
 	bool twin;	       /* another machine has the same node name now: see identity.h */
 	bool plain;	       /* its record is what record_pack_worker() makes of it */
 	bool drained;

@@ -25,12 +25,6 @@ static bool same_short(const char *a, const char *b)
 	return ends_at(a, i) && ends_at(b, i);
 }
 
-/* The names by which a member is looked for, and their keys. */
-struct names {
-	const char *hostname, *node;
-	uint32_t hostname_key, node_key;
-};
-
 /* A key that is the same for names that are alike up to the colon. */
 static uint32_t key_of(const char *name)
 {
@@ -41,16 +35,6 @@ void identity_set_keys(struct member *m)
 {
 	m->hostname_key = key_of(m->worker->hostname);
 	m->node_key = key_of(m->worker->node);
-}
-
-/*
- * Whether both may be called by one hostname: their own, or a name by the key that looks like it.
- */
-static bool may_be_confused(const struct member *m, const struct names *n)
-{
-	return (m->hostname_key == n->hostname_key &&
-		strcmp(m->worker->hostname, n->hostname) == 0) ||
-	       (m->node_key == n->node_key && same_short(m->worker->node, n->node));
 }
 
 /* Without the key `node` the name is HOSTNAME:SOCKET, or empty in another program's record. */
@@ -67,37 +51,83 @@ const char *identity_host(const struct worker *w)
 	return is_named_by_host(w) ? w->hostname : w->node;
 }
 
-static void update_member(const struct fleet *f, struct member *m)
-{
-	const struct worker *w = m->worker;
-	struct names names = {w->hostname, w->node, m->hostname_key, m->node_key};
+/* Members that have something in common, as they are looked through. */
+struct alike {
+	const char *first; /* NULL: none yet */
+	bool differ;	   /* not all of them have what the first has */
+};
 
-	m->shares_name = m->twin = false;
-	for (size_t i = 0; i < f->n_members; i++) {
-		if (!may_be_confused(f->by_id[i], &names))
-			continue;
-		const struct worker *other = f->by_id[i]->worker;
-		bool same_node = strcmp(other->node, w->node) == 0;
-		m->shares_name |= !same_node;
-		m->twin |= same_node && w->node[0] != '\0' && w->machine[0] != '\0' &&
-			   other->machine[0] != '\0' && strcmp(other->machine, w->machine) != 0;
-	}
+static void alike_add(struct alike *a, const char *text)
+{
+	if (!a->first)
+		a->first = text;
+	a->differ |= strcmp(a->first, text) != 0;
 }
 
+/* Names that a member is compared with, and their keys. */
+struct names {
+	const char *hostname, *node;
+	uint32_t hostname_key, node_key;
+};
+
+enum {
+	HOSTNAME = 1, /* the same */
+	SHORT = 2,    /* their nodes' names are alike up to the colon */
+	NODE = 4,     /* the same node, and it tells its machine */
+};
+
+static unsigned in_common(const struct member *m, const struct names *n)
+{
+	const struct worker *w = m->worker;
+	unsigned common = 0;
+
+	if (m->hostname_key == n->hostname_key && strcmp(w->hostname, n->hostname) == 0)
+		common |= HOSTNAME;
+	if (m->node_key == n->node_key && same_short(w->node, n->node))
+		common |= SHORT;
+	if ((common & SHORT) && w->node[0] && w->machine[0] && strcmp(w->node, n->node) == 0)
+		common |= NODE;
+	return common;
+}
+
+/*
+ * Members with one hostname, or with nodes that are alike up to the colon, share a name if their
+ * nodes are not all the same; those of one node are twins if their machines are not. Each is one
+ * property of all of them: also a fleet on a single host is looked through twice for a change.
+ */
 void identity_update(struct fleet *f, const char *hostname, const char *node)
 {
 	struct names names = {hostname, node, key_of(hostname), key_of(node)};
+	struct alike by_hostname = {0}, by_short = {0}, machines = {0};
 
-	for (size_t i = 0; i < f->n_members; i++)
-		if (may_be_confused(f->by_id[i], &names))
-			update_member(f, f->by_id[i]);
+	for (size_t i = 0; i < f->n_members; i++) {
+		unsigned common = in_common(f->by_id[i], &names);
+		const struct worker *w = f->by_id[i]->worker;
+		if (common & HOSTNAME)
+			alike_add(&by_hostname, w->node);
+		if (common & SHORT)
+			alike_add(&by_short, w->node);
+		if (common & NODE)
+			alike_add(&machines, w->machine);
+	}
+	for (size_t i = 0; i < f->n_members; i++) {
+		unsigned common = in_common(f->by_id[i], &names);
+		struct member *m = f->by_id[i];
+		if (common & HOSTNAME)
+			m->shares_hostname = by_hostname.differ;
+		if (common & SHORT)
+			m->shares_short = by_short.differ;
+		if (common & NODE)
+			m->twin = machines.differ;
+	}
 }
 
 const char *identity_name(const struct member *m)
 {
 	const struct worker *w = m->worker;
 
-	if (is_named_by_host(w) && (!m->shares_name || w->node[0] == '\0'))
+	if (is_named_by_host(w) &&
+	    (w->node[0] == '\0' || (!m->shares_hostname && !m->shares_short)))
 		return w->hostname;
 	return w->node;
 }

@@ -11,8 +11,8 @@
 /* Sets hostname_key and node_key of a new member. */
 void identity_set_keys(struct member *m);
 /*
- * Updates shares_name and twin of the members, after one with that hostname and node was added or
- * removed.
+ * Updates shares_hostname, shares_short and twin of the members, after one with that hostname and
+ * node was added or removed.
  */
 void identity_update(struct fleet *f, const char *hostname, const char *node);
 /* The name of the member's node. Valid as long as the member is. */
