@@ -536,6 +536,7 @@ static bool is_allowed(const struct election *e, enum election_event_type type)
 	case ELECTION_EXPIRED:
 	case ELECTION_VIEW:
 	case ELECTION_WATCH:
+	case ELECTION_GLANCE:
 	case ELECTION_INTEREST:
 	case ELECTION_HOLD:
 	case ELECTION_CONFIG:
@@ -551,7 +552,8 @@ static void take_rest(struct feed *f, struct election_event *event)
 	case ELECTION_UP: event->up_timeout_ms = (int64_t)feed_number(f, 2); break;
 	case ELECTION_VIEW: event->view = take_view(f, event->now.boot_ms); break;
 	case ELECTION_WATCH: event->watch = (enum election_watch)feed_below(f, 3); break;
-	case ELECTION_NODE: event->node = take_node(f); break;
+	case ELECTION_NODE:
+	case ELECTION_GLANCE: event->node = take_node(f); break;
 	case ELECTION_CLAIMED:
 	case ELECTION_RELEASED: event->outcome = (enum election_outcome)feed_below(f, 3); break;
 	case ELECTION_INTEREST: event->on = feed_byte(f) & 1; break;

@@ -154,11 +154,11 @@ static int64_t ago(int64_t at, int64_t now, int64_t longest)
 
 void pack_election(struct packer *p, const struct election *e, int64_t now)
 {
-	const bool flags[] = {e->view.candidate, e->view.newer,	    e->node.known,
-			      e->node.exists,	 e->node.mine,	    e->up,
-			      e->watched,	 e->interest,	    e->held,
-			      e->handed_over,	 e->unseen_leader,  e->owner_listed,
-			      e->yielded,	 e->yielded_to != 0};
+	const bool flags[] = {e->view.candidate, e->view.newer,	     e->node.known,
+			      e->node.exists,	 e->node.mine,	     e->up,
+			      e->watched,	 e->interest,	     e->held,
+			      e->handed_over,	 e->unseen_leader,   e->owner_listed,
+			      e->yielded,	 e->yielded_to != 0, e->read_best != e->view.best};
 	int64_t bits = 0;
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)

@@ -30,6 +30,7 @@ const char *happening_name(enum happening what)
 		[HAPPEN_INTEREST] = "interest begins or ends",
 		[HAPPEN_HOLD] = "a hold begins or ends",
 		[HAPPEN_CONFIG] = "another yield mode",
+		[HAPPEN_GLANCE] = "the node is glanced at",
 	};
 	return names[what];
 }
@@ -95,7 +96,8 @@ static void give(struct world *w, struct election_event event)
 			w->e.state == ELECTION_FOLLOWING && w->e.node.known && w->e.up && !w->owner;
 	if (event.type == ELECTION_CUT)
 		w->given_up = false;
-	bool read = event.type == ELECTION_NODE && event.node.exists;
+	bool read =
+		event.type == ELECTION_GLANCE || (event.type == ELECTION_NODE && event.node.exists);
 	int64_t owner = read ? event.node.owner : w->e.node.owner;
 	if (owner == WORLD_OTHER && w->other_in_fleet)
 		event.owner_ms = WORLD_TIMEOUT_MS;
@@ -152,6 +154,8 @@ static void deliver(struct world *w)
 		w->lib_watch = in.node.exists ? WATCH_DATA : WATCH_EXIST;
 		w->lib_token = in.node.token;
 		w->lib_version = in.node.version;
+	} else if (in.type == ELECTION_GLANCE) {
+		event.node = in.node;
 	} else {
 		event.outcome = in.outcome;
 		answered(w);
@@ -194,6 +198,16 @@ static void delete_node(struct world *w, enum election_watch what)
 	fire(w, what);
 }
 
+static struct election_node node_now(const struct world *w)
+{
+	return (struct election_node){.known = true,
+				      .exists = w->owner != 0,
+				      .owner = w->owner,
+				      .mine = w->owner == WORLD_SELF,
+				      .token = w->owner ? w->token : 0,
+				      .version = w->owner ? w->version : 0};
+}
+
 static void serve(struct world *w, bool registered)
 {
 	struct request request = w->requests[0];
@@ -210,12 +224,13 @@ static void serve(struct world *w, bool registered)
 			w->watch = w->owner ? WATCH_DATA : WATCH_EXIST;
 		if (in.again)
 			break;
-		in.node.known = true;
-		in.node.exists = w->owner != 0;
-		in.node.owner = w->owner;
-		in.node.mine = w->owner == WORLD_SELF;
-		in.node.token = w->owner ? w->token : 0;
-		in.node.version = w->owner ? w->version : 0;
+		in.node = node_now(w);
+		break;
+	case REQUEST_GLANCE:
+		if (!w->owner)
+			return;
+		in.type = ELECTION_GLANCE;
+		in.node = node_now(w);
 		break;
 	case REQUEST_CLAIM:
 		in.type = ELECTION_CLAIMED;
@@ -352,6 +367,8 @@ bool world_possible(const struct world *w, enum happening what)
 	case HAPPEN_INTEREST:
 	case HAPPEN_HOLD:
 	case HAPPEN_CONFIG: return true;
+	case HAPPEN_GLANCE:
+		return w->connected && w->n_requests == 0 && election_wants_glance(&w->e);
 	case HAPPENINGS: break;
 	}
 	return false;
@@ -442,6 +459,9 @@ void world_happen(struct world *w, enum happening what)
 						.hold_until_ms = w->e.held ? 0 : w->now + HOLD_MS});
 		break;
 	case HAPPEN_CONFIG: give_config(w); break;
+	case HAPPEN_GLANCE:
+		w->requests[w->n_requests++] = (struct request){.type = REQUEST_GLANCE};
+		break;
 	case HAPPENINGS: break;
 	}
 	check_belief(w);

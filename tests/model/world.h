@@ -18,7 +18,7 @@
 #define WORLD_OTHER	  7
 
 /* A read is a get; where there is no node, an exists behind it; where now there is, a get again. */
-enum request_type { REQUEST_READ, REQUEST_EXISTS, REQUEST_CLAIM, REQUEST_RELEASE };
+enum request_type { REQUEST_READ, REQUEST_EXISTS, REQUEST_CLAIM, REQUEST_RELEASE, REQUEST_GLANCE };
 
 struct request {
 	enum request_type type;
@@ -26,7 +26,7 @@ struct request {
 	int32_t version;
 };
 
-/* A message on its way to the election: ELECTION_UP, WATCH, NODE, CLAIMED or RELEASED. */
+/* A message on its way to the election: ELECTION_UP, WATCH, NODE, GLANCE, CLAIMED or RELEASED. */
 struct incoming {
 	enum election_event_type type;
 	enum election_watch watch;
@@ -94,6 +94,7 @@ enum happening {
 	HAPPEN_INTEREST,
 	HAPPEN_HOLD,
 	HAPPEN_CONFIG,
+	HAPPEN_GLANCE,
 	HAPPENINGS
 };
 

@@ -20,7 +20,8 @@ static struct {
 } * lists;
 static size_t n_lists;
 static struct led {
-	int64_t owner; /* session, 0: nobody */
+	int64_t owner;	  /* session, 0: nobody */
+	int64_t given_up; /* when it ceased to be led; 0: it never was, or is led */
 	bool wrong;
 	uint64_t claims;
 } * led;
@@ -35,6 +36,12 @@ static void judge(unsigned task)
 	led[task].wrong = wrong;
 	best.n_wrong += wrong ? 1U : -1U;
 	best.right_since = sim.now;
+}
+
+static void vacate(struct led *l)
+{
+	l->owner = 0;
+	l->given_up = sim.now;
 }
 
 static void judge_all(void)
@@ -83,6 +90,9 @@ static void on_create(const struct transaction *x, const struct op *op)
 		judge_all();
 	} else if (path_parent(op->path) == leaders) {
 		struct led *l = &led[task_of(op->path)];
+		if (l->given_up && sim.now - l->given_up > best.worst_unled)
+			best.worst_unled = sim.now - l->given_up;
+		l->given_up = 0;
 		l->owner = x->session;
 		best.claims++;
 		if (++l->claims > best.worst_claims)
@@ -97,7 +107,7 @@ static void on_delete(path_id p)
 		best.changed_at = sim.now;
 		judge_all();
 	} else if (path_parent(p) == leaders) {
-		led[task_of(p)].owner = 0;
+		vacate(&led[task_of(p)]);
 		judge(task_of(p));
 	}
 }
@@ -109,7 +119,7 @@ static void on_close(int64_t session)
 
 	for (unsigned k = 0; k < plan.tasks; k++)
 		if (led[k].owner == session)
-			led[k].owner = 0;
+			vacate(&led[k]);
 	while ((m = fleet_find_session(&fleet, session))) {
 		memcpy(id, m->worker->id, sizeof(id));
 		fleet_remove(&fleet, id);
@@ -141,6 +151,7 @@ static void on_commit(const struct transaction *x)
 void best_reset(void)
 {
 	best.claims = best.worst_claims = 0;
+	best.worst_unled = 0;
 	for (unsigned k = 0; k < plan.tasks; k++)
 		led[k].claims = 0;
 }

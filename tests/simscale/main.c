@@ -112,16 +112,18 @@ static void report(const char *what, int64_t began, unsigned changes, bool ok)
 {
 	double workers = plan.workers, tasks = plan.tasks;
 
-	printf("%6u %-8s %8.2f %8.2f %6.2f %5llu %10llu %9llu %10llu %9.1f %8.1f %9llu %8.1f %8.1f "
+	printf("%6u %-8s %8.2f %8.2f %6.2f %6.2f %5llu %10llu %9llu %10llu %9.1f %8.1f %9llu %8.1f "
+	       "%8.1f "
 	       "%8lld %7.2f%s\n",
 	       plan.workers, what,
 	       best.right_since > began ? (double)(best.right_since - began) / 1e6 : 0,
 	       best.right_since > best.changed_at
 		       ? (double)(best.right_since - best.changed_at) / 1e6
 		       : 0,
-	       (double)best.claims / tasks, (unsigned long long)best.worst_claims,
-	       (unsigned long long)load.reads, (unsigned long long)load.writes,
-	       (unsigned long long)load.events, (double)load.out / 1e6, (double)load.in / 1e6,
+	       (double)best.worst_unled / 1e6, (double)best.claims / tasks,
+	       (unsigned long long)best.worst_claims, (unsigned long long)load.reads,
+	       (unsigned long long)load.writes, (unsigned long long)load.events,
+	       (double)load.out / 1e6, (double)load.in / 1e6,
 	       (unsigned long long)load.worst_requests, (double)load.worst_out / 1e6,
 	       changes ? (double)(load.reads + load.writes) / workers / changes : 0,
 	       (long long)watches_set(), (double)load.worst_wait / 1e6, ok ? "" : "  NOT SETTLED");
@@ -192,16 +194,16 @@ static bool roll(void)
 	return ok;
 }
 
-static bool rack(void)
+/* The last n of those that are left die at once. */
+static bool killed(const char *what, unsigned n, unsigned left)
 {
-	unsigned n = plan.workers / 20 > 0 ? plan.workers / 20 : 1;
 	keep_clear();
 	int64_t began = sim.now;
 	phase();
 	for (unsigned i = 0; i < n; i++)
-		place_kill(plan.workers - 1 - i);
+		place_kill(left - 1 - i);
 	bool ok = settle(began + plan.timeout_ms * MS + 5 * SECOND);
-	report("rack", began, n, ok);
+	report(what, began, n, ok);
 	return ok;
 }
 
@@ -214,7 +216,11 @@ static bool one_size(unsigned workers)
 	bool ok = cold();
 	steady();
 	ok &= roll();
-	ok &= rack();
+	run_until(sim.now + 60 * SECOND + 15 * SECOND);
+	unsigned rack = workers >= 20 ? workers / 20 : 1;
+	ok &= killed("rack", rack, workers);
+	if (workers > 2 * rack)
+		ok &= killed("half", (workers - rack) / 2, workers - rack);
 	places_end();
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
@@ -266,9 +272,11 @@ int main(int argc, char **argv)
 	}
 	name_tasks();
 	printf("%u tasks, listed by %u workers each (0: all); %u servers; T %lld ms\n"
-	       "workers phase   all best  after   claims  most      reads    writes     events "
+	       "workers phase   all best  after   unled claims  most      reads    writes     "
+	       "events "
 	       "   MB out    MB in   req/s   MB/s  per worker          slowest\n"
-	       "                  after s  last s  a task of one                                  "
+	       "                  after s  last s  most s a task of one                            "
+	       "      "
 	       "                      worst   worst and change  watches answer s\n",
 	       plan.tasks, plan.spread, plan.servers, (long long)plan.timeout_ms);
 	for (unsigned i = 0; i < n; i++)

@@ -43,8 +43,9 @@ void load_reset(void); /* a phase begins */
 
 struct best {
 	unsigned n_wrong; /* tasks that are led by another than the best of those who are there */
-	int64_t right_since;	       /* when there was none any more */
-	int64_t changed_at;	       /* when somebody joined or left last */
+	int64_t right_since; /* when there was none any more */
+	int64_t changed_at;  /* when somebody joined or left last */
+	int64_t worst_unled; /* us, from the end of a leadership to the next of that task */
 	uint64_t claims, worst_claims; /* of all tasks, and of the one with most */
 	size_t record_bytes;	       /* of the worker that joined last */
 };

@@ -525,6 +525,74 @@ Test(claim, of_somebody_never_seen_waits_a_whole_timeout)
 	cr_assert_eq(deadline() - now, 500 + T_MS);
 }
 
+static void glance(int64_t owner, int64_t token)
+{
+	STEP(.type = ELECTION_GLANCE, .node = {.exists = true, .owner = owner, .token = token},
+	     .owner_ms = T_MS);
+}
+
+/* The third was told once that somebody came to lead, and does not watch who. */
+static void third_behind_somebody(void)
+{
+	vacant(1);
+	view(true, 2);
+	watch(ELECTION_CREATED, 0);
+	is_state(ELECTION_FOLLOWING);
+	sends(ELECTION_READ, 0);
+	cr_assert(election_wants_glance(&e));
+}
+
+/* All those before it die at once. */
+static void becomes_the_best(void)
+{
+	view(true, 0);
+	sends(ELECTION_READ, 1);
+	absent(0);
+}
+
+Test(claim, of_the_third_waits_for_a_leader_that_it_never_heard_of)
+{
+	third_behind_somebody();
+	becomes_the_best();
+	cr_assert_eq(deadline() - now, T_MS);
+}
+
+Test(claim, of_the_third_that_glanced_at_the_leader_does_not_wait)
+{
+	third_behind_somebody();
+	glance(OTHER, 200);
+	cr_assert_not(election_wants_glance(&e));
+	sends(ELECTION_READ, 0);
+	becomes_the_best();
+	is_state(ELECTION_CLAIMING);
+}
+
+Test(claim, of_the_third_waits_for_whom_it_glanced_at_while_he_is_there)
+{
+	third_behind_somebody();
+	glance(OTHER, 200);
+	view(true, 0);
+	absent(T_MS); /* deleted by hand */
+	cr_assert_eq(deadline() - now, T_MS);
+}
+
+Test(watch, who_is_near_glances_when_another_became_the_best)
+{
+	for (uint32_t place = 0; place < 8; place++) {
+		begin(&plain);
+		up();
+		view(true, place);
+		bool glances = place >= 2 && place < 2 + ELECTION_GLANCE_PLACES;
+		cr_assert_eq(election_wants_glance(&e), glances, "place %u", place);
+		glance(OTHER, 200);
+		cr_assert_not(election_wants_glance(&e));
+		STEP(.type = ELECTION_VIEW, .view = {.candidate = true, .place = place, .best = 6});
+		cr_assert_eq(election_wants_glance(&e), glances, "place %u", place);
+		simple(ELECTION_CUT);
+		cr_assert_not(election_wants_glance(&e));
+	}
+}
+
 Test(claim, outcomes)
 {
 	static const struct {

@@ -346,9 +346,21 @@ static void on_node(struct election *e, const struct election_event *event,
 	e->unseen_leader = false;
 	e->node = event->node;
 	e->owner_listed = event->owner_ms > 0;
+	e->read_best = e->view.best;
 	e->yielded = false;
 	if (e->state != ELECTION_FOLLOWING)
 		move(e, ELECTION_FOLLOWING, "another leads", out);
+}
+
+static void on_glance(struct election *e, const struct election_event *event)
+{
+	if (!election_wants_glance(e) || !event->node.exists || event->node.mine)
+		return;
+	e->node = event->node;
+	e->node.known = false; /* nothing would tell of its end */
+	e->owner_listed = event->owner_ms > 0;
+	e->unseen_leader = false;
+	e->read_best = e->view.best;
 }
 
 static void on_node_failed(struct election *e, const struct election_event *event)
@@ -450,6 +462,7 @@ void election_step(struct election *e, const struct election_event *event,
 	case ELECTION_WATCH: on_watch(e, event, out); break;
 	case ELECTION_NODE: on_node(e, event, out); break;
 	case ELECTION_NODE_FAILED: on_node_failed(e, event); break;
+	case ELECTION_GLANCE: on_glance(e, event); break;
 	case ELECTION_CLAIMED: on_claimed(e, event, out); break;
 	case ELECTION_RELEASED: on_released(e, event, out); break;
 	case ELECTION_INTEREST: e->interest = event->on; break;

@@ -55,6 +55,12 @@
  * since an older one, a leader may have come and gone unnoticed.
  */
 #define ELECTION_NEWS_MS 250
+/*
+ * Candidates behind the two that watch the node, which glance at it now and then: should all those
+ * before one of them die at once, it knows whose leadership has ended. It would have to wait for
+ * the lease of a leader that it never heard of.
+ */
+#define ELECTION_GLANCE_PLACES 3
 /* Before a read or claim that failed while connected is retried. */
 #define ELECTION_RETRY_MS 1000
 
@@ -113,6 +119,7 @@ enum election_event_type {
 	ELECTION_WATCH,	      /* watch */
 	ELECTION_NODE,	      /* node */
 	ELECTION_NODE_FAILED, /* a read has failed */
+	ELECTION_GLANCE,      /* node: exists, as a read that no action asked for has found */
 	ELECTION_CLAIMED,     /* outcome */
 	ELECTION_RELEASED,    /* outcome */
 	ELECTION_INTEREST,    /* on: a subscriber wants to know the leader, whatever our place */
@@ -147,8 +154,9 @@ struct election_event {
 	int64_t owner;	/* CLAIMED: our session */
 	bool unwatched; /* NODE: the node is absent, and no watch was set */
 	/*
-	 * VIEW, WATCH, NODE: the session timeout of the worker whose session owns the leader node
-	 * (the node just read, or else the last known); 0: no such worker is registered now.
+	 * VIEW, WATCH, NODE, GLANCE: the session timeout of the worker whose session owns the
+	 * leader node (the one just read, or else the last known); 0: no such worker is registered
+	 * now.
 	 */
 	int64_t owner_ms;
 	/*
@@ -203,6 +211,7 @@ struct election {
 	bool owner_listed;     /* node.owner has been seen among the members */
 	bool yielded;	       /* we yielded it, and have seen no other leader since */
 	uint32_t reads;	       /* outstanding */
+	uint64_t read_best;    /* the best candidate when the node was last read */
 	uint64_t yielded_to;   /* the best candidate, if we yielded it to that one; else 0 */
 	int64_t timeout_ms;    /* session timeout */
 	int64_t best_since_ms; /* since when the task is to go to the best candidate */

@@ -97,13 +97,24 @@ int64_t election_release_time(const struct election *e, struct election_time now
 	return at;
 }
 
+#define WATCHING_PLACES 2
+
+bool election_wants_glance(const struct election *e)
+{
+	bool behind = e->view.place >= WATCHING_PLACES &&
+		      e->view.place < WATCHING_PLACES + ELECTION_GLANCE_PLACES;
+
+	return e->state == ELECTION_FOLLOWING && e->up && !e->watched && e->reads == 0 &&
+	       e->view.candidate && behind && (e->unseen_leader || e->read_best != e->view.best);
+}
+
 /*
  * The best two watch the node, and the next best. A best candidate whose files differ may be no
  * candidate in its own eyes, and nor may those behind it: then all watch whose stagger differs.
  */
 static bool wants_watch(const struct election *e)
 {
-	uint32_t places = e->view.best_disagrees ? PLACE_STAGGER_MAX : 2;
+	uint32_t places = e->view.best_disagrees ? PLACE_STAGGER_MAX : WATCHING_PLACES;
 
 	return e->interest || e->state != ELECTION_FOLLOWING ||
 	       (e->view.candidate && (e->view.place < places || e->view.next));

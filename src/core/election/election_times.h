@@ -22,6 +22,8 @@ int64_t election_claim_time(const struct election *e);
 bool election_is_news(const struct election *e, struct election_time now);
 /* Whether the node has to be read now, if the state requires nothing else. */
 bool election_wants_read(const struct election *e);
+/* Whether the last known leader may be none by now, and a GLANCE event is of use. */
+bool election_wants_glance(const struct election *e);
 /* When the read that election_wants_read() asks for may be sent. */
 int64_t election_read_time(const struct election *e);
 /* Whether there is a better candidate, and `yield` lets the task go to it. */

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/text/names.h"
+#include "core/election/election_times.h"
 #include "node/election/inheritance.h"
+#include "node/election/leader_node.h"
 #include "node/election/leaders.h"
 #include "node/tree/paths.h"
 
@@ -15,6 +17,7 @@ static void on_audit_reply(void *arg, const struct store_reply *reply)
 		return;
 	char **names = names_sorted(reply->names, reply->n_names);
 	bool all = true;
+	size_t glances = 0;
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
 		bool there = names_has(names, reply->n_names, t->name);
@@ -22,9 +25,11 @@ static void on_audit_reply(void *arg, const struct store_reply *reply)
 			leaders_refresh(t);
 		t->audit.missing = !there;
 		all &= there;
+		if (there && election_wants_glance(&t->election) && ++glances <= AUDIT_GLANCES_MAX)
+			leader_node_glance(t);
 	}
 	free(names);
-	l->audit.clean = all ? l->audit.listing : 0;
+	l->audit.clean = all && glances <= AUDIT_GLANCES_MAX ? l->audit.listing : 0;
 }
 
 /*

@@ -11,7 +11,8 @@
 
 #include "node/host.h"
 
-#define AUDIT_MS 60000
+#define AUDIT_MS	  60000
+#define AUDIT_GLANCES_MAX 500 /* of one audit; the next one goes on */
 
 struct leaders;
 

@@ -64,11 +64,9 @@ static void take_record(struct task *t, const struct store_reply *reply)
 	}
 }
 
-static void node_there(struct task *t, const struct store_reply *reply)
+static struct election_node node_of(const struct task *t, const struct store_reply *reply)
 {
-	struct election_event event = {.type = ELECTION_NODE};
-
-	event.node = (struct election_node){
+	return (struct election_node){
 		.known = true,
 		.exists = true,
 		.mine = reply->stat.owner != 0 && reply->stat.owner == t->leaders->session->id,
@@ -76,6 +74,12 @@ static void node_there(struct task *t, const struct store_reply *reply)
 		.token = reply->stat.czxid,
 		.version = reply->stat.version,
 	};
+}
+
+static void node_there(struct task *t, const struct store_reply *reply)
+{
+	struct election_event event = {.type = ELECTION_NODE, .node = node_of(t, reply)};
+
 	take_record(t, reply);
 	leaders_step(t, &event);
 }
@@ -252,6 +256,24 @@ void leader_node_read(struct task *t)
 		reads_led(&t->leaders->reads, &t->reads);
 	else
 		read_node(t);
+}
+
+static void on_glance(void *arg, const struct store_reply *reply)
+{
+	struct task *t = arg;
+
+	if (is_answer(t, reply) && reply->code == STORE_OK)
+		leaders_step(t, &(struct election_event){.type = ELECTION_GLANCE,
+							 .node = node_of(t, reply)});
+}
+
+void leader_node_glance(struct task *t)
+{
+	char path[STORE_PATH_MAX];
+
+	t->leader.pending++;
+	leader_path(t, path);
+	store_get(t->leaders->session->store, path, false, on_glance, t);
 }
 
 void leader_node_release(struct task *t, const struct election_action *action)

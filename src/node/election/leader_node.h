@@ -31,6 +31,8 @@ void leader_node_done(struct leaders *l);
 void leader_node_forget(struct task *t);
 /* A read that the election wants; shares a request with others where possible. */
 void leader_node_read(struct task *t);
+/* Reads the node without a watch, for election_wants_glance(). */
+void leader_node_glance(struct task *t);
 /* Releases the task, to the best candidate of the last view if there is one. */
 void leader_node_release(struct task *t, const struct election_action *action);
 

@@ -125,7 +125,8 @@ void leaders_wake(struct leaders *l, int64_t due, int64_t now_ms)
 static void set_owner(const struct task *t, struct election_event *event)
 {
 	const struct leaders *l = t->leaders;
-	bool read = event->type == ELECTION_NODE && event->node.exists;
+	bool read = event->type == ELECTION_GLANCE ||
+		    (event->type == ELECTION_NODE && event->node.exists);
 	int64_t session = read ? event->node.owner : t->election.node.owner;
 	const struct member *owner =
 		session ? fleet_find_session(&l->registry->fleet, session) : NULL;
@@ -136,7 +137,8 @@ static void set_owner(const struct task *t, struct election_event *event)
 	if (owner && event->type == ELECTION_NODE && !event->node.exists)
 		roll_doubt(&l->registry->roll); /* has it left as well? */
 	/* While the node is there it does not matter; asking may take a list of the workers. */
-	bool matters = event->type != ELECTION_VIEW || !t->election.node.exists;
+	bool matters = event->type == ELECTION_WATCH || event->type == ELECTION_NODE ||
+		       (event->type == ELECTION_VIEW && !t->election.node.exists);
 	event->owner_unsure = session && !owner
 				      ? !matters || !registry_is_gone(l->registry, session)
 				      : !registry_settled(l->registry);
@@ -162,7 +164,7 @@ void leaders_step(struct task *t, struct election_event *event)
 
 	event->now = leaders_time(l);
 	if (event->type == ELECTION_VIEW || event->type == ELECTION_WATCH ||
-	    event->type == ELECTION_NODE)
+	    event->type == ELECTION_NODE || event->type == ELECTION_GLANCE)
 		set_owner(t, event);
 	int64_t last_token = t->election.node.token;
 	election_step(&t->election, event, &actions);

@@ -148,6 +148,14 @@ class Crowd:
         """Tasks that are not led by their best."""
         return [t for t in self.tasks if t not in state.leaders or state.leaders[t][0] != self.best(state, t)]
 
+    def wait_led(self, workers, timeout=60):
+        """Until so many are registered and one of them leads each task, whoever is the best."""
+        def all_are():
+            state = self.state()
+            there = state.workers.keys()
+            return len(there) == workers and all(t in state.leaders and state.leaders[t][0] in there for t in self.tasks)
+        wait_until(all_are, timeout, "every task is led")
+
     def changes(self):
         """How many leader nodes, and how many worker nodes, have ever been created or deleted."""
         stats = [self.tree.get(folder)[1] for folder in ("leaders", "workers")]

@@ -7,6 +7,7 @@ import time
 from harness.crowd import Crowd, Meter
 
 TIMEOUT = 10.0  # the sessions'
+AUDIT = 60.0  # in which each has looked who leads the tasks that it is the third for
 SETTINGS = {"session_timeout": "10s", "yield_delay": "200ms"}
 
 
@@ -83,14 +84,19 @@ def rolling_upgrade(crowd, version, every):
 
 
 def mass_kill(crowd):
-    """Half of them; the last change is the end of their sessions."""
+    """Half of them, after some rest; the last change is the end of their sessions. Of many tasks the best two die."""
+    time.sleep(AUDIT + 5)
     half = random.Random(1).sample(crowd.sidecars, len(crowd.sidecars) // 2)
     phase = Phase(crowd, "KILL of half")
     crowd.kill(half)
     killed = time.time()
     left = len(crowd.sidecars) - len(half)
+    crowd.wait_led(left)
+    led = time.time() - killed
     state = crowd.wait_at_rest(left, 100)
     figures = phase.end(state, killed + TIMEOUT)
+    print(f"measured: all led {led:.2f} s after the KILL")
     unharmed(crowd, figures, meant=len(half))
-    assert figures["most"] <= 2
+    # Those that come for a moment on the way to the best, also where the machine is slow.
+    assert figures["moves"] <= 2 and led < TIMEOUT + 5
     return figures
