@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "api/call.h"
+#include "api/context.h"
 #include "api/handle.h"
 #include "base/clock.h"
 #include "wire/pack.h"
@@ -142,6 +142,12 @@ int pending_wait(struct pending *p)
 		if (!take_signals(p))
 			return -EINTR;
 	}
+}
+
+int pending_send(const struct pending *p, const char *method, struct request *request,
+		 uint32_t *ret_id)
+{
+	return request_send(p->z, method, request, clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);
 }
 
 /* Asks the sidecar to wait until at least 0 workers are there, which it answers at once. */

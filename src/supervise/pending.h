@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/call.h"
 #include "supervise/signals.h"
 #include "wire/reader.h"
 
@@ -43,6 +44,9 @@ struct pending {
 /* Draws an id, and waits for the answer: 0 and take() has accepted it, or how it failed. */
 int pending_wait(struct pending *p);
 
+/* For send: sends it; within CONTEXT_TIMEOUT_MS, as handle_send(). */
+int pending_send(const struct pending *p, const char *method, struct request *request,
+		 uint32_t *ret_id);
 /* For ping: a question that the sidecar answers by itself. */
 int pending_ask_at_once(const struct pending *p, uint32_t *ret_id);
 

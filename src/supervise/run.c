@@ -32,8 +32,7 @@ static int send_claim(const struct pending *pending, uint32_t *ret_id)
 	struct request request;
 
 	claim_pack(&request, &claim);
-	return request_send(pending->z, "claim", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
-			    ret_id);
+	return pending_send(pending, "claim", &request, ret_id);
 }
 
 static int send_check(const struct pending *pending, uint32_t *ret_id)

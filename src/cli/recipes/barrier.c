@@ -103,8 +103,7 @@ static int send_enter(const struct pending *pending, uint32_t *ret_id)
 	pack_kv_int(p, "count", b->count);
 	pack_kv_int(p, "timeout_ms", timeout_left(b));
 	pack_kv_bool(p, "command", b->argv != NULL);
-	return request_send(pending->z, "barrier", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
-			    ret_id);
+	return pending_send(pending, "barrier", &request, ret_id);
 }
 
 static int send_leave(const struct pending *pending, uint32_t *ret_id)
@@ -117,8 +116,7 @@ static int send_leave(const struct pending *pending, uint32_t *ret_id)
 	pack_map(p, 2);
 	pack_kv_str(p, "id", b->id);
 	pack_kv_uint(p, "round", b->round);
-	return request_send(pending->z, "barrier_leave", &request,
-			    clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);
+	return pending_send(pending, "barrier_leave", &request, ret_id);
 }
 
 static int send_ping(const struct pending *pending, uint32_t *ret_id)
@@ -127,8 +125,7 @@ static int send_ping(const struct pending *pending, uint32_t *ret_id)
 	struct pack *p = request_begin(&request, 1);
 
 	pack_str(p, ((const struct barrier *)pending->arg)->name);
-	return request_send(pending->z, "check", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
-			    ret_id);
+	return pending_send(pending, "check", &request, ret_id);
 }
 
 static int take_answer(const struct pending *pending, struct reader result, int64_t sent_ms)

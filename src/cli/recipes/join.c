@@ -133,8 +133,7 @@ static int send_join(const struct pending *pending, uint32_t *ret_id)
 	if (j->key)
 		pack_kv_str(p, "key", j->key);
 	pack_close(p, map);
-	return request_send(pending->z, "join", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
-			    ret_id);
+	return pending_send(pending, "join", &request, ret_id);
 }
 
 /* Reads the members, [ip, hostname] in the order of their index, as the lines of the file. */

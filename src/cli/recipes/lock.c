@@ -131,8 +131,7 @@ static int send_lock(const struct pending *pending, uint32_t *ret_id)
 	pack_kv_int(p, "slots", l->slots);
 	pack_kv_int(p, "wait_ms", wait_left(l));
 	pack_kv_str(p, "command", l->command);
-	return request_send(pending->z, "lock", &request, clock_boot_ms() + CONTEXT_TIMEOUT_MS,
-			    ret_id);
+	return pending_send(pending, "lock", &request, ret_id);
 }
 
 static int read_outcome(struct reader *r, void *to)
