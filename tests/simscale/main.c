@@ -216,7 +216,7 @@ static bool one_size(unsigned workers)
 	bool ok = cold();
 	steady();
 	ok &= roll();
-	run_until(sim.now + 60 * SECOND + 15 * SECOND);
+	run_until(sim.now + 90 * SECOND);
 	unsigned rack = workers >= 20 ? workers / 20 : 1;
 	ok &= killed("rack", rack, workers);
 	if (workers > 2 * rack)

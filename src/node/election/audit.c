@@ -65,8 +65,13 @@ static void on_audit(void *arg)
 
 void audit_init(struct leaders *l)
 {
-	host_timer_init(&l->audit.timer, l->session->host, on_audit, l);
-	host_timer_start(&l->audit.timer, AUDIT_MS);
+	struct host *host = l->session->host;
+	uint32_t draw;
+
+	/* A fleet that was started at once does not list the folder at once. */
+	host_random(host, &draw, sizeof(draw));
+	host_timer_init(&l->audit.timer, host, on_audit, l);
+	host_timer_start(&l->audit.timer, AUDIT_MS / 2 + draw % AUDIT_MS);
 }
 
 void audit_done(struct leaders *l)

@@ -7,7 +7,7 @@ import time
 from harness.crowd import Crowd, Meter
 
 TIMEOUT = 10.0  # the sessions'
-AUDIT = 60.0  # in which each has looked who leads the tasks that it is the third for
+AUDIT = 90.0  # in which each has looked who leads the tasks that it is the third for
 SETTINGS = {"session_timeout": "10s", "yield_delay": "200ms"}
 
 

@@ -25,6 +25,7 @@
 
 #define ROLL_READS_MIN	  2    /* and a tenth of roll-from: new nodes that are read one by one */
 #define ROLL_TURN_MS	  200  /* from the attempt of one to keep the roll to that of the next */
+#define ROLL_BATCH_MS	  100  /* from one write of the head to the next */
 #define ROLL_LISTS_PER_MS 2    /* of those who list the folder at the same time */
 #define ROLL_LAG_MS	  1000 /* that the roll may be behind the folder, and more in big fleets */
 #define ROLL_SURE_MAX	  64
@@ -98,6 +99,8 @@ struct roll {
 	bool turning, ours;   /* the timer runs; ours: it is our turn */
 	bool doubted;	      /* then the keeper's term is ended, as it does nothing */
 	bool collects;	      /* changes are noted as pending */
+	int64_t turn_ms;      /* CLOCK_BOOTTIME: when the timer fires */
+	int64_t sent_ms;      /* likewise: when the head was written last */
 	int64_t collected;    /* the head's zxid that they follow; 0: they have a gap */
 	int64_t written;      /* the sum of the head that we wrote last */
 	struct roll_pending pending;
@@ -109,6 +112,7 @@ struct roll {
 		bool chunks[ROLL_CHUNKS_MAX];
 	} sent;
 	bool busy, chunks_known, all_chunks;
+	bool resting; /* for ROLL_BATCH_MS */
 	size_t n_made;			 /* chunks that are there as nodes, from 0 on */
 	uint16_t dirty[ROLL_CHUNKS_MAX]; /* changes that each chunk lacks, or more */
 	size_t next_chunk;

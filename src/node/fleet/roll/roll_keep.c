@@ -73,8 +73,12 @@ void roll_left(struct roll *r, const char *id)
 
 void keep_turn(struct roll *r, int64_t ms)
 {
-	if (!r->turning)
-		host_timer_start(&r->turn, ms);
+	int64_t at = host_now_ms(r->session->host) + ms;
+
+	if (r->turning && r->turn_ms <= at)
+		return;
+	host_timer_start(&r->turn, ms);
+	r->turn_ms = at;
 	r->turning = true;
 }
 
@@ -92,7 +96,7 @@ static bool has_chunk(const struct store_reply *reply, size_t k)
 static void end_turn(struct roll *r)
 {
 	host_timer_stop(&r->turn);
-	r->turning = r->doubted = false;
+	r->turning = r->doubted = r->resting = false;
 }
 
 static void on_made(void *arg, const struct store_reply *reply)
@@ -236,7 +240,8 @@ static void on_turn(void *arg)
 	if (!session_is_up(r->session))
 		return;
 	if (r->state == ROLL_KEEPING && r->chunks_known) {
-		r->all_chunks = true;
+		r->all_chunks = !r->resting;
+		r->resting = false;
 		keep_publish(r);
 	} else if (r->state == ROLL_KEEPING) {
 		keep(r);

@@ -48,7 +48,7 @@ void keep_watched(struct roll *r);
 bool keep_claim(struct roll *r);
 /* There is a keeper, and the roll is not kept. */
 void keep_doubt(struct roll *r);
-/* Has our turn come, after so many ms; nothing happens if it is to come anyway. */
+/* Has our turn come, after so many ms; nothing happens if it is to come sooner anyway. */
 void keep_turn(struct roll *r, int64_t ms);
 /* roll_write.c: writes what there is to be written, if that is possible now. */
 void keep_publish(struct roll *r);

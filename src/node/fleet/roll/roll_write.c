@@ -147,6 +147,7 @@ static void send(struct roll *r, struct chunk_writes *w, const struct roll_head 
 	r->sent.n_joined = r->pending.n_joined;
 	r->sent.n_left = r->pending.n_left;
 	r->busy = true;
+	r->sent_ms = host_now_ms(r->session->host);
 	r->all_chunks = false;
 	roll_path(r, NULL, path);
 	w->ops[w->n] = (struct store_op){.type = STORE_OP_SET,
@@ -182,6 +183,13 @@ void keep_publish(struct roll *r)
 		return; /* it will be called again */
 	if (r->folder->n < r->from - r->from / 4) {
 		retire(r);
+		return;
+	}
+	/* All read what is written: where many come at once, they read it seldom. */
+	int64_t rest = r->sent_ms + ROLL_BATCH_MS - host_now_ms(r->session->host);
+	if (rest > 0) {
+		r->resting = true;
+		keep_turn(r, rest);
 		return;
 	}
 	struct chunk_writes *w = mem_calloc(1, sizeof(*w));
