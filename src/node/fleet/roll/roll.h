@@ -29,7 +29,7 @@
 #define ROLL_LISTS_PER_MS 2    /* of those who list the folder at the same time */
 #define ROLL_LAG_MS	  1000 /* that the roll may be behind the folder, and more in big fleets */
 #define ROLL_SURE_MAX	  64
-#define ROLL_LOG_KEEP	  ((size_t)1024)       /* bytes of older batches that stay in the log */
+#define ROLL_LOG_KEEP	  ((size_t)512)	       /* bytes of older batches that stay in the log */
 #define ROLL_CHUNK_NODES  96		       /* workers of a chunk, on the average, at most */
 #define ROLL_CHUNK_LACKS  12		       /* changes, with which it is written in any case */
 #define ROLL_AT_ONCE	  ((size_t)256 * 1024) /* bytes of chunks in one transaction */
@@ -112,7 +112,7 @@ struct roll {
 		bool chunks[ROLL_CHUNKS_MAX];
 	} sent;
 	bool busy, chunks_known, all_chunks;
-	bool resting; /* for ROLL_BATCH_MS */
+	bool resting;			 /* for ROLL_BATCH_MS */
 	size_t n_made;			 /* chunks that are there as nodes, from 0 on */
 	uint16_t dirty[ROLL_CHUNKS_MAX]; /* changes that each chunk lacks, or more */
 	size_t next_chunk;
