@@ -194,14 +194,16 @@ static bool roll(void)
 	return ok;
 }
 
-/* The last n of those that are left die at once. */
-static bool killed(const char *what, unsigned n, unsigned left)
+/* One in so many dies, from the worker `at` on, all at once. */
+static bool killed(const char *what, unsigned every, unsigned at)
 {
+	unsigned n = 0;
+
 	keep_clear();
 	int64_t began = sim.now;
 	phase();
-	for (unsigned i = 0; i < n; i++)
-		place_kill(left - 1 - i);
+	for (unsigned i = at; i < plan.workers; i += every, n++)
+		place_kill(i);
 	bool ok = settle(began + plan.timeout_ms * MS + 5 * SECOND);
 	report(what, began, n, ok);
 	return ok;
@@ -217,10 +219,8 @@ static bool one_size(unsigned workers)
 	steady();
 	ok &= roll();
 	run_until(sim.now + 90 * SECOND);
-	unsigned rack = workers >= 20 ? workers / 20 : 1;
-	ok &= killed("rack", rack, workers);
-	if (workers > 2 * rack)
-		ok &= killed("half", (workers - rack) / 2, workers - rack);
+	ok &= killed("rack", 20, 7);
+	ok &= killed("half", 2, 0);
 	places_end();
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
