@@ -194,7 +194,7 @@ static bool roll(void)
 	return ok;
 }
 
-/* One in so many dies, from the worker `at` on, all at once. */
+/* Kills the worker `at` and every so many behind it, all at once. */
 static bool killed(const char *what, unsigned every, unsigned at)
 {
 	unsigned n = 0;
