@@ -3,7 +3,7 @@
 
 #define MINUTE_MS AUDIT_MS
 
-/* This node is the third in rank, so it neither reads nor watches. */
+/* This node is the third in rank: it does not watch, and glances once at who leads. */
 static void begin(void)
 {
 	site_begin();
@@ -17,6 +17,8 @@ static void begin(void)
 
 TestSuite(audit, .init = begin);
 
+#define glances(task) asks("get leaders/" task, led_by("x", 30))
+
 static struct store_reply changed_at(int64_t zxid)
 {
 	return of_stat((struct store_stat){.pzxid = zxid});
@@ -26,6 +28,8 @@ Test(audit, leader_nodes_are_listed_where_one_was_made_or_deleted_since)
 {
 	asks("exists leaders", changed_at(100));
 	asks("list leaders", names("a", "b", NULL));
+	glances("a");
+	glances("b");
 	pass(MINUTE_MS);
 	asks("exists leaders", changed_at(100));
 	idle(); /* nothing was missing, and nothing has happened */
@@ -39,6 +43,7 @@ Test(audit, a_node_that_is_missing_twice_is_read_whatever_the_place)
 {
 	asks("exists leaders", changed_at(100));
 	asks("list leaders", names("b", NULL));
+	glances("b");
 	idle(); /* it may be between two leaders */
 	pass(MINUTE_MS);
 	asks("exists leaders", changed_at(100));
@@ -53,9 +58,11 @@ Test(audit, a_node_that_was_missing_once_is_not_read)
 {
 	asks("exists leaders", changed_at(100));
 	asks("list leaders", names("b", NULL));
+	glances("b");
 	pass(MINUTE_MS);
 	asks("exists leaders", changed_at(101));
 	asks("list leaders", names("a", "b", NULL));
+	glances("a");
 	pass(MINUTE_MS);
 	asks("exists leaders", changed_at(102));
 	asks("list leaders", names("b", NULL));
@@ -66,6 +73,7 @@ Test(audit, what_was_missing_in_another_session_does_not_count)
 {
 	asks("exists leaders", changed_at(100));
 	asks("list leaders", names("b", NULL));
+	glances("b");
 	audit_forget(&leaders);
 	pass(MINUTE_MS);
 	asks("exists leaders", changed_at(100));
@@ -83,5 +91,25 @@ Test(audit, an_answer_that_fails_says_nothing)
 	pass(MINUTE_MS);
 	asks("exists leaders", changed_at(100));
 	asks("list leaders", names("a", "b", NULL));
+	glances("a");
+	glances("b");
+	idle();
+}
+
+Test(audit, who_has_become_the_best_is_glanced_at)
+{
+	asks("exists leaders", changed_at(100));
+	asks("list leaders", names("a", "b", NULL));
+	glances("a");
+	glances("b");
+	joins("z", "3.0", 7);
+	pass(MINUTE_MS);
+	asks("exists leaders", changed_at(100));
+	idle(); /* no leader node was made since */
+	pass(MINUTE_MS);
+	asks("exists leaders", changed_at(101));
+	asks("list leaders", names("a", "b", NULL));
+	glances("a");
+	glances("b");
 	idle();
 }
