@@ -116,9 +116,15 @@ void method_workers(struct call *call)
 
 void method_explain(struct call *call)
 {
+	struct reader params = call->params;
 	struct subjects subjects;
+	struct reader_text name;
 
-	if (call->n_params == 2)
+	if (call->n_params == 1 && reader_str(&params, &name) == 0 &&
+	    reader_text_is(name, EXPLAIN_ROLL)) {
+		answer_explain_roll(call_result(call), call->m->node);
+		call_end(call);
+	} else if (call->n_params == 2)
 		explain_tick_method(call);
 	else if (subjects_take(call, &subjects))
 		park_survey(call, PARKED_EXPLAIN, &subjects);

@@ -47,7 +47,18 @@ def test_one_keeps_it_and_the_others_hear_of_who_joins_and_leaves(fleet, zk, thr
     kept = keeper(three)
     assert zk.get("roll", "keeper")[0].decode() == kept.id and zk.get("roll", "keeper")[1].ephemeralOwner
     assert zk.names("roll")[0] == "0" and len(zk.get("roll")[0]) > 0
-    assert "\nRoll       keeping, 3 workers\n" in program("zkleader", "-s", kept.socket, "status").out
+    for one in three:
+        found = roll(one)
+        assert f"\nRoll       {found['state']}, 3 workers, kept by {found['keeper']}\n" in \
+            program("zkleader", "-s", one.socket, "status").out
+        assert found["keeper"] == one.explain("zkleader:roll")["ranking"][0]["node"]
+        explained = one.explain("zkleader:roll")
+        assert explained["leads"] == (one is kept) and explained["state"] == \
+            ("leading" if one is kept else "following")
+        assert [w["id"] for w in explained["ranking"]] == [kept.id, *sorted({s.id for s in three} - {kept.id})]
+        out = program("zkleader", "-s", one.socket, "explain", "zkleader:roll").out
+        assert out.startswith("this node keeps the roll of 3 workers\n" if one is kept else
+                              f"the roll of 3 workers is kept by {found['keeper']}\n")
     four = sidecar(fleet, "four")
     wait_until(lambda: all_known([*three, four]), what="all know the fourth, and it knows them")
     wait_until(lambda: keeper([*three, four]) is kept, what="the same one keeps it, and the fourth follows")
@@ -97,4 +108,5 @@ def test_what_hands_do_to_it_is_healed_and_moves_no_task(fleet, zk, three, hand)
 def test_zero_is_never(fleet, zk):
     made = [sidecar(fleet, name, roll_from=0) for name in ("one", "two", "three")]
     wait_until(lambda: all_known(made), what="all know each other")
+    assert made[0].explain("zkleader:roll")["reason"] == "no roll is kept: roll-from is 0"
     holds_for(lambda: states(made) == ["off"] * 3 and zk.get("roll")[1] is None, 1, "there is no roll")

@@ -92,9 +92,12 @@ static void print_roll(const struct output *o, const json_t *roll)
 {
 	const char *state = json_text(roll, "state", "off");
 
+	const char *keeper = json_text(roll, "keeper", NULL);
+
 	if (strcmp(state, "off") != 0)
-		output_line(o, COLOR_NONE, "Roll       %s, %" PRId64 " workers", state,
-			    json_number(roll, "workers", 0));
+		output_line(o, COLOR_NONE, "Roll       %s, %" PRId64 " workers%s%s", state,
+			    json_number(roll, "workers", 0), keeper ? ", kept by " : "",
+			    keeper ? keeper : "");
 }
 
 static void print_clock(const struct output *o, const json_t *clock)

@@ -361,3 +361,61 @@ void answer_explain(struct pack *p, const struct node *s, const struct task *t)
 	decisions_pack(p, s, t);
 	answers_pack_refused(p, s);
 }
+
+/* --- the roll ------------------------------------------------------------- */
+
+static void say_roll(const struct node *s, const struct member *keeper, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct roll *r = &s->registry.roll;
+	size_t n = s->registry.fleet.n_members;
+
+	text[0] = '\0';
+	if (!session_is_up(&s->session))
+		explain_no_session(s, text);
+	else if (!roll_is_wanted(r))
+		explain_say(text, "no roll is kept: roll-from is 0");
+	else if (r->state == ROLL_OFF)
+		explain_say(text, "no roll is kept of %zu workers: roll-from is %zu", n, r->from);
+	else if (r->state == ROLL_KEEPING)
+		explain_say(text, "this node keeps the roll of %zu workers", n);
+	else if (r->state == ROLL_FOLLOWING)
+		explain_say(text, "the roll of %zu workers is kept by %s", n,
+			    keeper ? identity_name(keeper) : "a worker that is not in it");
+	else
+		explain_say(text, "no roll is followed yet: the workers are listed");
+}
+
+static void pack_keeper(struct pack *p, const struct node *s, const struct member *m, bool keeps)
+{
+	struct ranked r = {.member = m, .candidate = true, .why = keeps ? WHY_BEST : WHY_LOWER_ID};
+
+	explain_pack_ranked(p, s, &r, keeps ? "keeps it" : "takes it over in its turn", NULL);
+}
+
+void answer_explain_roll(struct pack *p, const struct node *s)
+{
+	static const char *const states[] = {[ROLL_OFF] = "following",
+					     [ROLL_SEEKING] = "contending",
+					     [ROLL_FOLLOWING] = "following",
+					     [ROLL_KEEPING] = "leading"};
+	const struct roll *r = &s->registry.roll;
+	const struct fleet *f = &s->registry.fleet;
+	const struct member *keeper = fleet_find(f, roll_keeper(r));
+	bool up = session_is_up(&s->session);
+	size_t n = r->state == ROLL_OFF ? 0 : f->n_members;
+	char reason[EXPLAIN_TEXT_MAX];
+
+	say_roll(s, keeper, reason);
+	pack_map(p, 5);
+	pack_kv_str(p, "task", EXPLAIN_ROLL);
+	pack_kv_str(p, "state", up ? states[r->state] : "disconnected");
+	pack_kv_bool(p, "leads", up && r->state == ROLL_KEEPING);
+	pack_kv_str(p, "reason", reason);
+	pack_str(p, "ranking");
+	pack_array(p, n);
+	if (n > 0 && keeper)
+		pack_keeper(p, s, keeper, true);
+	for (size_t i = 0; i < n; i++)
+		if (f->by_id[i] != keeper)
+			pack_keeper(p, s, f->by_id[i], false);
+}

@@ -41,5 +41,8 @@ void explain_pack_ranked(struct pack *p, const struct node *s, const struct rank
 void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
 /* The whole answer to `explain`. */
 void answer_explain(struct pack *p, const struct node *s, const struct task *t);
+/* Likewise who keeps the roll of the fleet, as if that were the leader of a task of this name. */
+#define EXPLAIN_ROLL "zkleader:roll"
+void answer_explain_roll(struct pack *p, const struct node *s);
 
 #endif

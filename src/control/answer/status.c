@@ -65,9 +65,11 @@ static void pack_roll(struct pack *p, const struct registry *r)
 					     [ROLL_KEEPING] = "keeping"};
 
 	pack_str(p, "roll");
-	pack_map(p, 2);
+	const struct member *keeper = fleet_find(&r->fleet, roll_keeper(&r->roll));
+	pack_map(p, 3);
 	pack_kv_str(p, "state", states[r->roll.state]);
 	pack_kv_uint(p, "workers", r->workers.n);
+	pack_kv_str(p, "keeper", keeper ? identity_name(keeper) : NULL);
 }
 
 static void pack_job(void *arg, const char *task, const char *tick)

@@ -248,6 +248,7 @@ static const struct key head_keys[] = {
 	INT_KEY(roll_head, zxid, KEY_REQUIRED, 1, INT64_MAX, NOT_ZXID),
 	INT_KEY(roll_head, set, KEY_REQUIRED, 0, INT64_MAX, "not a sum"),
 	INT_KEY(roll_head, workers, KEY_REQUIRED, 0, INT32_MAX, "not a number of workers"),
+	TEXT_KEY(roll_head, keeper, KEY_OPTIONAL, name_is_id, NOT_ID),
 	CUSTOM_KEY("chunks", KEY_REQUIRED, parse_chunks, pack_chunks,
 		   "not an array of at most 128 sums"),
 	BYTES_KEY(roll_head, log, KEY_ALWAYS, ROLL_LOG_MAX, "not at most 512 KiB"),

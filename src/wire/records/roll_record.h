@@ -33,6 +33,7 @@ struct roll_head {
 	int64_t zxid;	 /* up to this one */
 	int64_t set;	 /* who is there then: the keeper's roll_set() of all ids */
 	int64_t workers; /* and how many they are */
+	char keeper[NAME_ID_MAX + 1];	 /* worker that has written it, "" */
 	int64_t chunks[ROLL_CHUNKS_MAX]; /* the sum of the bytes of each; 0: not made yet */
 	size_t n_chunks;
 	/* Batches, borrowed: in a parsed head they point into its plain bytes. */

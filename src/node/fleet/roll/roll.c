@@ -19,6 +19,13 @@ size_t roll_index(const struct roll *r)
 	return folder_place(r->folder, r->self);
 }
 
+const char *roll_keeper(const struct roll *r)
+{
+	if (r->state == ROLL_KEEPING)
+		return r->self;
+	return r->state == ROLL_FOLLOWING ? r->head.keeper : "";
+}
+
 int64_t roll_set_of(const struct roll *r)
 {
 	int64_t set = 0;

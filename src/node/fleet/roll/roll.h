@@ -122,6 +122,8 @@ void roll_init(struct roll *r, struct session *session, struct folder *folder,
 	       const struct fleet *fleet, const char *self, size_t from,
 	       const struct roll_handlers *handlers);
 void roll_done(struct roll *r);
+/* The id of the worker that keeps the roll which is followed here, or our own; "": none is. */
+const char *roll_keeper(const struct roll *r);
 /* Whether there is one once the fleet is big enough. */
 bool roll_is_wanted(const struct roll *r);
 
