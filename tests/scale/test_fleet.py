@@ -14,8 +14,9 @@ def test_200_sidecars_with_200_tasks(folder, zk, own_server, roll_from):
         cold = crowd_cases.cold_start(crowd)
         assert bool(zk.client.exists(zk.path("roll/keeper"))) == (roll_from != "0")
         roll = crowd_cases.rolling_upgrade(crowd, "1.1", every=0.1)
-        crowd_cases.mass_kill(crowd)
+        kill = crowd_cases.mass_kill(crowd)
         assert cold["per_change"] < 2 and roll["per_change"] < 3
+        assert kill["after"] < 1
     finally:
         crowd.close()
 
