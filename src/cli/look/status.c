@@ -91,7 +91,6 @@ static void print_watches(const struct output *o, const json_t *watches)
 static void print_roll(const struct output *o, const json_t *roll)
 {
 	const char *state = json_text(roll, "state", "off");
-
 	const char *keeper = json_text(roll, "keeper", NULL);
 
 	if (strcmp(state, "off") != 0)

@@ -63,9 +63,9 @@ static void pack_roll(struct pack *p, const struct registry *r)
 					     [ROLL_SEEKING] = "seeking",
 					     [ROLL_FOLLOWING] = "following",
 					     [ROLL_KEEPING] = "keeping"};
+	const struct member *keeper = fleet_find(&r->fleet, roll_keeper(&r->roll));
 
 	pack_str(p, "roll");
-	const struct member *keeper = fleet_find(&r->fleet, roll_keeper(&r->roll));
 	pack_map(p, 3);
 	pack_kv_str(p, "state", states[r->roll.state]);
 	pack_kv_uint(p, "workers", r->workers.n);

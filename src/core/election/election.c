@@ -313,6 +313,14 @@ static void take_own_node(struct election *e, int64_t now_ms, const struct elect
 	move(e, ELECTION_LEADING, "claimed", out);
 }
 
+static void take_owner(struct election *e, const struct election_event *event)
+{
+	e->unseen_leader = false;
+	e->node = event->node;
+	e->owner_listed = event->owner_ms > 0;
+	e->read_best = e->view.best;
+}
+
 static void on_node(struct election *e, const struct election_event *event,
 		    struct election_actions *out)
 {
@@ -342,12 +350,8 @@ static void on_node(struct election *e, const struct election_event *event,
 		take_own_node(e, event->now.boot_ms, &event->node, out);
 		return;
 	}
-	e->handed_over = false;
-	e->unseen_leader = false;
-	e->node = event->node;
-	e->owner_listed = event->owner_ms > 0;
-	e->read_best = e->view.best;
-	e->yielded = false;
+	take_owner(e, event);
+	e->handed_over = e->yielded = false;
 	if (e->state != ELECTION_FOLLOWING)
 		move(e, ELECTION_FOLLOWING, "another leads", out);
 }
@@ -356,11 +360,8 @@ static void on_glance(struct election *e, const struct election_event *event)
 {
 	if (!election_wants_glance(e) || !event->node.exists || event->node.mine)
 		return;
-	e->node = event->node;
+	take_owner(e, event);
 	e->node.known = false; /* nothing would tell of its end */
-	e->owner_listed = event->owner_ms > 0;
-	e->unseen_leader = false;
-	e->read_best = e->view.best;
 }
 
 static void on_node_failed(struct election *e, const struct election_event *event)
