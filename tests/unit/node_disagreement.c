@@ -37,7 +37,7 @@ static size_t count(struct worker *w)
 {
 	struct member m = {.worker = w};
 
-	disagreement_count(leaders.published, leaders.digests, leaders.n_published, &m);
+	disagreement_count(leaders.published, leaders.digests, leaders.n_published, &m, NULL);
 	return m.n_disagreements;
 }
 
@@ -61,6 +61,32 @@ Test(disagreement, other_rules_are_another_order_for_every_task)
 
 	w->scheme = RANK_SCHEME + 1;
 	cr_expect_eq(count(w), 2);
+	worker_free(w);
+}
+
+Test(disagreement, one_that_was_counted_vouches_for_who_shares_its_list_and_rules)
+{
+	struct worker *w = worker_with(2);
+	struct worker *other = worker_new();
+	struct member counted = {.worker = other}, m = {.worker = w};
+
+	worker_adopt(other, w);
+	other->scheme = RANK_SCHEME;
+	disagreement_count(leaders.published, leaders.digests, leaders.n_published, &m, &counted);
+	cr_expect_eq(m.n_disagreements, 0, "its word is taken");
+	counted.n_disagreements = 2;
+	disagreement_count(leaders.published, leaders.digests, leaders.n_published, &m, &counted);
+	cr_expect_eq(m.n_disagreements, 2, "what it disagrees about is counted, and logged, again");
+	counted.n_disagreements = 0;
+	other->scheme = RANK_SCHEME + 1;
+	disagreement_count(leaders.published, leaders.digests, leaders.n_published, &m, &counted);
+	cr_expect_eq(m.n_disagreements, 2, "it goes by other rules");
+	struct worker *apart = worker_with(2);
+	counted.worker = apart;
+	disagreement_count(leaders.published, leaders.digests, leaders.n_published, &m, &counted);
+	cr_expect_eq(m.n_disagreements, 2, "it lists for itself");
+	worker_free(apart);
+	worker_free(other);
 	worker_free(w);
 }
 

@@ -272,6 +272,17 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	return m;
 }
 
+const struct member *fleet_twin(const struct fleet *f, const struct member *m)
+{
+	size_t at = lower_bound(f->by_version, f->n_members, m->worker->version, m->worker->id);
+
+	if (at > 0 && f->by_version[at - 1]->worker->tasks == m->worker->tasks)
+		return f->by_version[at - 1];
+	if (at + 1 < f->n_members && f->by_version[at + 1]->worker->tasks == m->worker->tasks)
+		return f->by_version[at + 1];
+	return NULL;
+}
+
 void fleet_relist(struct fleet *f, struct member *m, struct worker *list, const struct member *like)
 {
 	tally_all_left(f, m);

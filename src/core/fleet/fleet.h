@@ -73,6 +73,8 @@ void fleet_relist(struct fleet *f, struct member *m, struct worker *list,
 bool fleet_remove(struct fleet *f, const char *id);
 void fleet_clear(struct fleet *f);
 struct member *fleet_find(const struct fleet *f, const char *id);
+/* A neighbour by version that shares the member's list of tasks, as most do, or NULL. */
+const struct member *fleet_twin(const struct fleet *f, const struct member *m);
 /* The member that this session registered; where there are two for a moment, the last by id. */
 const struct member *fleet_find_session(const struct fleet *f, int64_t session);
 /*

@@ -88,7 +88,8 @@ static void take_decision(struct task *t)
 
 void candidates_joined(struct leaders *l, struct member *m)
 {
-	disagreement_count(l->published, l->digests, l->n_published, m);
+	disagreement_count(l->published, l->digests, l->n_published, m,
+			   fleet_twin(&l->registry->fleet, m));
 	l->guests_due |= groups_has_news(l, m);
 }
 

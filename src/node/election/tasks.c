@@ -334,9 +334,10 @@ static void expand(struct leaders *l)
 		l->handlers.added(l->handlers.arg, added[i]);
 	}
 	free(added);
+	struct member **all = l->registry->fleet.by_version;
 	for (size_t i = 0; i < l->registry->fleet.n_members; i++)
-		disagreement_count(l->published, l->digests, l->n_published,
-				   l->registry->fleet.by_id[i]);
+		disagreement_count(l->published, l->digests, l->n_published, all[i],
+				   i > 0 ? all[i - 1] : NULL);
 	candidates_changed(l);
 	tasks_drop_gone(l);
 	int64_t now = host_now_ms(l->session->host);

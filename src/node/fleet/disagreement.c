@@ -38,12 +38,15 @@ bool disagreement_about(const struct task_settings *task, const struct member *m
 
 /* Goes along both lists, which are sorted. */
 void disagreement_count(const char *const *names, const uint32_t *digests, size_t n,
-			struct member *m)
+			struct member *m, const struct member *counted)
 {
 	const struct worker *w = m->worker;
 	const char *first = NULL;
 
 	m->n_disagreements = 0;
+	if (counted && counted->worker->tasks == w->tasks && counted->worker->scheme == w->scheme &&
+	    counted->n_disagreements == 0)
+		return;
 	for (size_t i = 0, j = 0; says_its_keys(w) && i < n && j < w->n_tasks;) {
 		int order = strcmp(names[i], w->tasks[j]);
 		if (order == 0 && (w->scheme != RANK_SCHEME || w->digests[j] != digests[i]) &&

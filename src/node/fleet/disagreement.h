@@ -16,10 +16,11 @@
 bool disagreement_about(const struct task_settings *task, const struct member *m);
 /*
  * Counts the tasks for which that member disagrees, in the member, and logs it. Our tasks are given
- * by their names, sorted, and the digest of each.
+ * by their names, sorted, and the digest of each. The last one, or NULL, was counted by them too:
+ * where workers share a list and agree, a comparison for each of them is enough.
  */
 void disagreement_count(const char *const *names, const uint32_t *digests, size_t n,
-			struct member *m);
+			struct member *m, const struct member *counted);
 /* A digest of the keys that decide who leads the task. */
 uint32_t disagreement_digest(const struct task_settings *task);
 
