@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "zkleader.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "wire/reader.h"
@@ -15,6 +17,13 @@
 #define READ_SIZE    4096 /* bytes of the first read; later ones double what is buffered */
 #define PAUSE_MAX_MS 50
 #define IN_LIMIT     (RPC_RESPONSE_MAX + 2 * READ_SIZE)
+
+const char *link_path(const char *given)
+{
+	const char *path = given ? given : getenv(ZKLEADER_SOCKET_ENV);
+
+	return given || (path && path[0]) ? path : ZKLEADER_SOCKET_DEFAULT;
+}
 
 int link_init(struct link *l, const char *path)
 {

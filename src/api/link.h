@@ -22,6 +22,11 @@ struct link {
 	bool eof;
 };
 
+/*
+ * The path of the sidecar's socket: the one given, or, if that is NULL, $ZKLEADER_SOCKET or the
+ * default.
+ */
+const char *link_path(const char *given);
 /* 0, -EINVAL for an empty path or -ENAMETOOLONG. */
 int link_init(struct link *l, const char *path);
 void link_done(struct link *l);

@@ -21,15 +21,10 @@ int zkleader_open(const char *path, struct zkleader **ret_z)
 	struct zkleader *z;
 	int e;
 
-	if (!path) {
-		path = getenv(ZKLEADER_SOCKET_ENV);
-		if (!path || path[0] == '\0')
-			path = ZKLEADER_SOCKET_DEFAULT;
-	}
 	z = calloc(1, sizeof(*z));
 	if (!z)
 		return -ENOMEM;
-	e = link_init(&z->link, path);
+	e = link_init(&z->link, link_path(path));
 	if (e < 0) {
 		free(z);
 		return e;

@@ -29,6 +29,13 @@ void fd_forget(int fd)
 	close(null);
 }
 
+void fd_open_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			fd_forget(fd);
+}
+
 int fd_pipe(int *ret_from, int *ret_into)
 {
 	int ends[2], e;

@@ -10,6 +10,11 @@ int fd_private(int fd);
 /* Replaces a standard descriptor by /dev/null, so that this process does not hold it open. */
 void fd_forget(int fd);
 /*
+ * Opens /dev/null as each standard descriptor that is closed: what is opened later must not get its
+ * number, as it would get what is printed.
+ */
+void fd_open_standard(void);
+/*
  * A pipe whose ends are no standard descriptors, and are closed in what is executed. 0, or a
  * negative errno and neither is set.
  */

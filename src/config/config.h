@@ -13,6 +13,12 @@
 #include "config/text/problem.h"
 #include "config/text/settings.h"
 
+/* The file, where none is named. */
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc" /* unless the Makefile defines it, for files with a main() alone */
+#endif
+#define CONFIG_FILE		  SYSCONFDIR "/zkleader/zkleader.conf"
+
 #define CONFIG_HOSTS_MAX	  16
 #define CONFIG_PORT_DEFAULT	  2181
 #define CONFIG_ROOT_MAX		  255 /* bytes of root, and of a chroot */

@@ -1,13 +1,10 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log/journal.h"
 #include "base/log/log.h"
 #include "base/text/options.h"
 #include "config/config.h"
@@ -16,11 +13,6 @@
 #include "daemon/files/secure_config.h"
 #include "daemon/sidecar.h"
 #include "daemon/zookeeper/zk.h"
-
-#ifndef SYSCONFDIR
-#define SYSCONFDIR "/etc" /* unless the Makefile defines it */
-#endif
-#define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
 static const struct option_spec specs[] = {
 	{'c', "config", "FILE", "the configuration\n(default " CONFIG_FILE ")"},
@@ -103,24 +95,13 @@ static int test(const char *file)
 	return code;
 }
 
-/*
- * Opens standard descriptors that are closed. If the sidecar was started without standard error, a
- * file that is opened later must not get its number.
- */
-static void open_standard(void)
-{
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			fd_forget(fd);
-}
-
 static int run(const char *file)
 {
 	struct problems problems;
 	struct config *config = NULL;
 	struct zk_security security;
 
-	open_standard();
+	fd_open_standard();
 	problems_init(&problems);
 	if (config_load(file, NULL, &config, &problems) != 0 ||
 	    secure_config_check(config, &security, &problems) != 0) {
@@ -129,10 +110,7 @@ static int run(const char *file)
 		problems_done(&problems);
 		return EX_CONFIG;
 	}
-	const char *stream = getenv("JOURNAL_STREAM");
-	log_setup(config->log_level, config->log_format, stream != NULL);
-	if (journal_is_stream(STDERR_FILENO, stream))
-		log_to_journal(JOURNAL_SOCKET);
+	log_begin(config->log_level, config->log_format);
 	zk_log_detail(config->log_level == LOG_DEBUG);
 	secure_config_kerberos(config);
 	return sidecar_run(file, config, &problems);

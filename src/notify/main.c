@@ -3,23 +3,19 @@
  * task files say.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "zkleader.h"
+#include "api/link.h"
 #include "base/fd.h"
-#include "base/log/journal.h"
 #include "base/log/log.h"
 #include "base/text/options.h"
+#include "config/config.h"
 #include "notify/notifier.h"
 
-#ifndef SYSCONFDIR
-#define SYSCONFDIR "/etc" /* unless the Makefile defines it */
-#endif
-#define CONFIG_FILE  SYSCONFDIR "/zkleader/zkleader.conf"
 #define SPOOL_FOLDER "/var/spool/zkleader"
 
 #define OPTION_SPOOL 256
@@ -76,21 +72,14 @@ static int parse(struct notifier_options *r, const char *const *argv)
 
 int main(int argc, char **argv)
 {
-	const char *from_env = getenv(ZKLEADER_SOCKET_ENV), *stream = getenv("JOURNAL_STREAM");
 	struct notifier_options options = {
-		.socket = from_env && from_env[0] ? from_env : ZKLEADER_SOCKET_DEFAULT,
-		.config_file = CONFIG_FILE,
-		.spool = SPOOL_FOLDER};
+		.socket = link_path(NULL), .config_file = CONFIG_FILE, .spool = SPOOL_FOLDER};
 	int code = parse(&options, (const char *const *)(argc > 0 ? argv + 1 : argv));
 
 	if (code >= 0)
 		return code;
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			fd_forget(fd);
-	log_setup(LOG_INFO, LOG_TEXT, stream != NULL);
-	if (journal_is_stream(2, stream))
-		log_to_journal(JOURNAL_SOCKET);
+	fd_open_standard();
+	log_begin(LOG_INFO, LOG_TEXT);
 	code = notifier_run(&options);
 	if (code == -EINVAL || code == -ENAMETOOLONG)
 		return misuse("that is not the path of a socket");

@@ -3,7 +3,6 @@
  * queues.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +11,12 @@
 #include <unistd.h>
 
 #include "zkleader.h"
+#include "api/link.h"
 #include "base/fd.h"
-#include "base/log/journal.h"
 #include "base/log/log.h"
 #include "base/text/options.h"
+#include "config/config.h"
 #include "runner/runner.h"
-
-#ifndef SYSCONFDIR
-#define SYSCONFDIR "/etc" /* unless the Makefile defines it */
-#endif
-#define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
 static const struct option_spec specs[] = {
 	{'s', "socket", "SOCKET",
@@ -85,24 +80,15 @@ static const char *absolute(const char *path, char whole[PATH_MAX])
 
 int main(int argc, char **argv)
 {
-	const char *from_env = getenv(ZKLEADER_SOCKET_ENV), *stream = getenv("JOURNAL_STREAM");
-	struct runner_options options = {
-		.socket = from_env && from_env[0] ? from_env : ZKLEADER_SOCKET_DEFAULT,
-		.config_file = CONFIG_FILE};
+	struct runner_options options = {.socket = link_path(NULL), .config_file = CONFIG_FILE};
 	int code = parse(&options, (const char *const *)(argc > 0 ? argv + 1 : argv));
 	char socket[PATH_MAX];
 
 	if (code >= 0)
 		return code;
 	options.socket = absolute(options.socket, socket);
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			fd_forget(fd);
-	log_setup(LOG_INFO, LOG_TEXT, stream != NULL);
-	if (journal_is_stream(2, stream)) {
-		options.journal = JOURNAL_SOCKET;
-		log_to_journal(JOURNAL_SOCKET);
-	}
+	fd_open_standard();
+	options.journal = log_begin(LOG_INFO, LOG_TEXT);
 	code = runner_run(&options);
 	if (code == -EINVAL || code == -ENAMETOOLONG)
 		return misuse("that is not the path of a socket");

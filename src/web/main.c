@@ -9,6 +9,8 @@
 #include <uv.h>
 
 #include "zkleader.h"
+#include "api/link.h"
+#include "base/fd.h"
 #include "base/log/log.h"
 #include "base/log/notify.h"
 #include "base/text/options.h"
@@ -157,10 +159,11 @@ static int serve(struct setup *s)
 int main(int argc, char **argv)
 {
 	static struct setup s;
-	const char *from_env = getenv(ZKLEADER_SOCKET_ENV);
 
 	signal(SIGPIPE, SIG_IGN);
-	s.socket = from_env && from_env[0] ? from_env : ZKLEADER_SOCKET_DEFAULT;
+	fd_open_standard();
+	log_begin(LOG_INFO, LOG_TEXT);
+	s.socket = link_path(NULL);
 	s.listen = LISTEN_DEFAULT;
 	int code = parse(&s, (const char *const *)(argc > 0 ? argv + 1 : argv));
 	if (code < 0)

@@ -101,12 +101,15 @@ def test_the_variable_alone_is_no_journal(fleet, zk, journal):
     assert journal.read() == []
 
 
-def test_a_sidecar_without_standard_descriptors_logs_into_nothing_of_its_own(fleet, zk):
+def test_without_standard_descriptors_nothing_is_logged_into_files_of_its_own(fleet, zk, web):
+    without = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-']
     one = fleet.sidecar("one", start=False, tasks=[TASK])
-    one.command = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-']
+    one.command = without
     one.start()
     wait_until(lambda: one.leads(TASK), what="it leads")
-    assert [os.readlink(f"/proc/{one.process.pid}/fd/{fd}") for fd in range(3)] == ["/dev/null"] * 3
+    page = web(one, through=without)
+    for program in (one, page):
+        assert [os.readlink(f"/proc/{program.process.pid}/fd/{fd}") for fd in range(3)] == ["/dev/null"] * 3
 
 
 def test_each_change_is_one_line_with_its_fields(fleet, zk, program):

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,6 +74,17 @@ void log_to_journal(const char *path)
 	if (journal_fd < 0)
 		journal_fd = journal_open();
 	journal_path = path;
+}
+
+const char *log_begin(enum log_level level, enum log_format format)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+
+	log_setup(level, format, stream != NULL);
+	if (!journal_is_stream(STDERR_FILENO, stream))
+		return NULL;
+	log_to_journal(JOURNAL_SOCKET);
+	return JOURNAL_SOCKET;
 }
 
 bool log_enabled(enum log_level level)

@@ -57,6 +57,11 @@ void log_setup(enum log_level level, enum log_format format, bool journal);
  * before other threads log.
  */
 void log_to_journal(const char *path);
+/*
+ * Both, as a program begins, by what $JOURNAL_STREAM says of standard error. Returns the journal's
+ * socket, or NULL where lines go to standard error.
+ */
+const char *log_begin(enum log_level level, enum log_format format);
 bool log_enabled(enum log_level level);
 /* Parses "error" "warning" "info" "debug" and "text" "json"; 0 or -EINVAL. */
 int log_level_parse(const char *text, enum log_level *ret_level);

@@ -17,14 +17,14 @@ def free_port():
 class Web:
     """A zkleader-web of its own; each request is a connection of its own."""
 
-    def __init__(self, folder, sidecar_socket, *args, listen=None):
+    def __init__(self, folder, sidecar_socket, *args, listen=None, through=()):
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.port = free_port()
         self.listen = str(listen or "127.0.0.1:{port}").format(port=self.port)
         self.log = folder / "web.log"
         with open(self.log, "ab") as log:
-            self.process = spawn([build() / "zkleader-web", "-s", sidecar_socket, "-l", self.listen, *args],
+            self.process = spawn([*through, build() / "zkleader-web", "-s", sidecar_socket, "-l", self.listen, *args],
                                  stdout=log, stderr=log, env=sanitizer_env(folder))
         wait_until(self.answers, 20, "zkleader-web listens")
 
