@@ -149,7 +149,7 @@ static struct store_reply owned_by(int64_t owner)
 	return of_stat((struct store_stat){.owner = owner});
 }
 
-/* The record of a worker, whose session is the first character of its id. */
+/* The record of a worker, whose session is the first character of its id; that of a is of release 0.1.0. */
 static struct store_reply record_of(const char *id)
 {
 	static struct buffer data;
@@ -160,6 +160,7 @@ static struct store_reply record_of(const char *id)
 	snprintf(w->ip, sizeof(w->ip), "192.0.2.1");
 	snprintf(w->hostname, sizeof(w->hostname), "host-%s", id);
 	w->started_at = WALL_MS;
+	w->lists = id[0] != 'a';
 	worker_set_tasks(w, (const char *const[]){"report"}, 1);
 	buffer_done(&data);
 	buffer_init(&data, RECORD_WORKER_MAX);
@@ -668,6 +669,36 @@ Test(roll, where_nobody_keeps_it_we_do_in_our_turn)
 		     0);
 	cr_expect_str_eq(said, "+b +me ");
 	cr_expect_not(registry.workers.quiet);
+}
+
+Test(roll, none_of_a_release_without_it_is_waited_for)
+{
+	static const char *const old[] = {"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"};
+	const struct store_reply list =
+		as_of(10, names("a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "b", "me", NULL));
+	char read[32];
+
+	answers("list! workers", list);
+	answers("get! roll", failed(STORE_NO_NODE));
+	answers("exists! roll", failed(STORE_NO_NODE));
+	answers("exists! roll/keeper", failed(STORE_NO_NODE));
+	pass(ROLL_LAG_MS + 100);
+	answers("list! workers", list);
+	answers("get! roll", failed(STORE_NO_NODE));
+	answers("exists! roll", failed(STORE_NO_NODE));
+	for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+		snprintf(read, sizeof(read), "get workers/%s", old[i]);
+		answers(read, record_of(old[i]));
+	}
+	answers("get workers/b", record_of("b"));
+	answers("get workers/me", record_of("me"));
+	pass(ROLL_TURN_MS - 1);
+	idle();
+	pass(1);
+	answers("list! workers", list);
+	answers("get! roll", failed(STORE_NO_NODE));
+	answers("exists! roll", failed(STORE_NO_NODE));
+	answers("create roll, create* roll/keeper", ok());
 }
 
 Test(roll, a_change_is_one_transaction_with_its_chunk)

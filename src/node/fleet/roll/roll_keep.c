@@ -82,6 +82,20 @@ void keep_turn(struct roll *r, int64_t ms)
 	r->turning = true;
 }
 
+/*
+ * Until our turn to keep it: as long as those before us that may keep it too have theirs. One of a
+ * release without lists never does; one whose record is not read yet may.
+ */
+static int64_t until_turn(const struct roll *r)
+{
+	const struct fleet *f = r->fleet;
+	size_t before = roll_index(r), never = 0;
+
+	for (size_t i = 0; i < f->n_members && strcmp(f->by_id[i]->worker->id, r->self) < 0; i++)
+		never += !f->by_id[i]->worker->lists;
+	return (int64_t)(before > never ? before - never : 0) * ROLL_TURN_MS;
+}
+
 static bool has_chunk(const struct store_reply *reply, size_t k)
 {
 	char name[16];
@@ -150,7 +164,7 @@ static void on_keeper(void *arg, const struct store_reply *reply)
 	if (r->state != ROLL_KEEPING)
 		end_turn(r);
 	if (r->vacant)
-		keep_turn(r, (int64_t)roll_index(r) * ROLL_TURN_MS);
+		keep_turn(r, until_turn(r));
 }
 
 void keep_watch(struct roll *r)
@@ -211,7 +225,7 @@ bool keep_claim(struct roll *r)
 void keep_doubt(struct roll *r)
 {
 	r->doubted = true;
-	keep_turn(r, session_told_timeout(r->session) + (int64_t)roll_index(r) * ROLL_TURN_MS);
+	keep_turn(r, session_told_timeout(r->session) + until_turn(r));
 }
 
 static void on_deposed(void *arg, const struct store_reply *reply)
@@ -257,6 +271,8 @@ static void on_turn(void *arg)
 void roll_settled(struct roll *r)
 {
 	keep_publish(r);
+	if (r->vacant && r->turning && r->state == ROLL_SEEKING)
+		keep_turn(r, until_turn(r)); /* it is known by now who never does */
 	if (r->state == ROLL_SEEKING && r->ours)
 		(void)keep_claim(r);
 }
