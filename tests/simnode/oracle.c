@@ -392,7 +392,7 @@ static uint64_t sum_members(const struct fleet *f)
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_id[i];
 		sum = mix(sum, m->serial << 2 | (m->clock_off ? 2U : 0U) | m->drained);
-		sum = mix(sum, m->lists[0] ^ (m->resigned ? m->resigned[0] << 1 : 0));
+		sum = mix(sum, m->lists->bits[0] ^ (m->resigned ? m->resigned[0] << 1 : 0));
 	}
 	return sum;
 }

@@ -527,11 +527,11 @@ Test(fleet, tasks_are_merged_by_name)
 	fleet_init(&f);
 	struct member *m = fleet_add(&f, make_worker(&WORKER("w", "1", NULL, 0), listed, 5), 1, 0);
 	fleet_set_tasks(&f, tasks, 5);
-	cr_expect_eq(m->lists[0], 0x1a);
+	cr_expect_eq(m->lists->bits[0], 0x1a);
 	fleet_set_tasks(&f, tasks + 3, 2);
-	cr_expect_eq(m->lists[0], 0x3);
+	cr_expect_eq(m->lists->bits[0], 0x3);
 	fleet_set_tasks(&f, NULL, 0);
-	cr_expect_eq(m->lists[0], 0);
+	cr_expect_eq(m->lists->bits[0], 0);
 	fleet_done(&f);
 }
 

@@ -394,7 +394,7 @@ Test(queues, what_no_healthy_worker_has_served_for_five_seconds_takes_nothing)
 	struct member *m = serve(5000);
 	forget_open();
 	cr_expect(is_sent());
-	m->worker->sick = true;
+	m->worker->sick = m->unwell = true;
 	queues_changed(&queues);
 	pass(4500);
 	cr_expect(is_sent(), "it may be back in a moment");
@@ -402,7 +402,7 @@ Test(queues, what_no_healthy_worker_has_served_for_five_seconds_takes_nothing)
 	cr_expect_not(is_sent());
 	cr_expect_eq(told.outcome, JOB_NOT_NOW);
 	cr_expect_str_eq(told.why, "nobody serves the queue");
-	m->worker->sick = false;
+	m->worker->sick = m->unwell = false;
 	queues_changed(&queues);
 	turn();
 	cr_expect(is_sent());

@@ -23,7 +23,7 @@ static bool has_bit(const uint64_t *bits, size_t index)
 
 bool fleet_lists(const struct member *m, size_t index)
 {
-	return has_bit(m->lists, index);
+	return has_bit(m->lists->bits, index);
 }
 
 bool fleet_has_resigned(const struct member *m, size_t index)
@@ -46,28 +46,39 @@ static int compare_listed(const char *a, const char *b)
 	return (x > y) - (x < y);
 }
 
+static void drop_listed(struct member *m)
+{
+	if (m->lists && --m->lists->members == 0)
+		free(m->lists);
+	m->lists = NULL;
+}
+
 /*
- * Merges the two sorted lists of names into the bitset. If another member, whose bitset is up to
- * date, shares its list of names with this one, the bitset is copied.
+ * Merges the two sorted lists of names into bits. If another member, whose bits are up to date,
+ * shares its list of names with this one, they share the bits too: looking through a big fleet is
+ * mostly waiting for memory.
  */
 static void update_lists(const struct fleet *f, struct member *m, const struct member *other)
 {
 	const struct worker *w = m->worker;
 	size_t words = f->n_tasks / WORD_BITS + 1;
 
-	free(m->lists);
+	drop_listed(m);
 	free(m->resigned);
 	m->resigned = NULL; /* its bits were those of other tasks */
-	m->lists = mem_calloc(words, sizeof(m->lists[0]));
+	m->splits = w->n_splits > 0;
 	if (other && other->worker->tasks == w->tasks) {
-		memcpy(m->lists, other->lists, words * sizeof(m->lists[0]));
+		m->lists = other->lists;
+		m->lists->members++;
 		return;
 	}
+	m->lists = mem_calloc(1, sizeof(*m->lists) + words * sizeof(m->lists->bits[0]));
+	m->lists->members = 1;
 	for (size_t i = 0, j = 0; i < f->n_tasks && j < w->n_tasks;) {
 		size_t at = f->by_listed[i];
 		int order = compare_listed(f->tasks[at], w->tasks[j]);
 		if (order == 0)
-			m->lists[at / WORD_BITS] |= UINT64_C(1) << (at % WORD_BITS);
+			m->lists->bits[at / WORD_BITS] |= UINT64_C(1) << (at % WORD_BITS);
 		if (order <= 0)
 			i++;
 		else
@@ -91,7 +102,7 @@ static void member_free(struct member *m)
 	if (!m)
 		return;
 	worker_free(m->worker);
-	free(m->lists);
+	drop_listed(m);
 	free(m->resigned);
 	free(m);
 }
@@ -252,6 +263,7 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	m->seen_ms = seen_ms;
 	m->serial = f->next_serial++;
 	m->key = rank_key(worker->random_ints);
+	m->unwell = worker->sick || worker->n_unhealthy > 0;
 	identity_set_keys(m);
 
 	size_t n = f->n_members;

@@ -11,6 +11,12 @@
 
 #define FLEET_MEMBERS_MAX 10000
 
+/* For each contest a bit: whether workers that share a list of tasks list its task. */
+struct listed {
+	size_t members; /* that share it */
+	uint64_t bits[];
+};
+
 struct member {
 	struct worker *worker; /* owned */
 	int64_t session;       /* ZooKeeper session that registered it */
@@ -26,10 +32,12 @@ struct member {
 	bool twin;	       /* another machine has the same node name now: see identity.h */
 	bool plain;	       /* its record is what record_pack_worker() makes of it */
 	bool drained;
+	bool splits;	/* its worker lists tasks with partitions */
+	bool unwell;	/* or says that it is sick, or something of what it lists */
 	bool clock_off; /* leads only if nobody else can, not even a member that has resigned */
 	/* tasks for which its keys differ from ours; written by node/fleet/disagreement.c */
 	size_t n_disagreements;
-	uint64_t *lists; /* bit i: the worker lists the task of contest i */
+	struct listed *lists;
 	uint64_t *
 		/* bit i: it has resigned from that task: leads only if nobody else can; NULL */
 		resigned;

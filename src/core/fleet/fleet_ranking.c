@@ -15,6 +15,7 @@
 struct pool {
 	const struct member *list[FLEET_MEMBERS_MAX];
 	size_t n;
+	bool orderly; /* the fleet's versions are, and so grades tell them apart */
 };
 
 enum why fleet_version_fitness(const char *version, const struct contest *c)
@@ -30,15 +31,15 @@ enum why fleet_version_fitness(const char *version, const struct contest *c)
  * Whether the worker takes part in the draft of the task's partitions or group, or in none as we
  * do.
  */
-static bool is_drafted_alike(const struct worker *w, const struct contest *c, const char *listed)
+static bool is_drafted_alike(const struct member *m, const struct contest *c, const char *listed)
 {
 	const char *group;
 
-	if (worker_partitions(w, listed) != c->partitions)
+	if ((m->splits ? worker_partitions(m->worker, listed) : 0) != c->partitions)
 		return false;
 	if (!c->draft || c->partitions > 0)
 		return true;
-	group = worker_group(w, listed);
+	group = worker_group(m->worker, listed);
 	return group && strcmp(group, c->draft) == 0;
 }
 
@@ -46,11 +47,11 @@ enum why fleet_member_fitness(const struct member *m, const struct contest *c, s
 {
 	const char *listed = c->listed ? c->listed : c->task;
 
-	if (!fleet_lists(m, index) || !is_drafted_alike(m->worker, c, listed))
+	if (!fleet_lists(m, index) || !is_drafted_alike(m, c, listed))
 		return WHY_NOT_LISTED;
 	if (m->drained)
 		return WHY_DRAINED;
-	if (worker_is_unhealthy(m->worker, listed))
+	if (m->unwell && worker_is_unhealthy(m->worker, listed))
 		return WHY_UNHEALTHY;
 	return WHY_BEST;
 }
@@ -77,14 +78,15 @@ static void pool_collect(struct pool *p, const struct fleet *f, const struct con
 			 size_t index, unsigned level)
 {
 	const char *version = NULL; /* the last that was looked at */
-	bool good = true;
+	bool any = !c->min_version && !c->pinned, good = true;
 
 	p->n = 0;
+	p->orderly = f->orderly;
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_version[i];
 		if (fleet_member_fitness(m, c, index) != WHY_BEST || fleet_level(m, index) != level)
 			continue;
-		if (!version || strcmp(version, m->worker->version) != 0) {
+		if (!any && (!version || strcmp(version, m->worker->version) != 0)) {
 			version = m->worker->version;
 			good = fleet_version_fitness(version, c) == WHY_BEST;
 		}
@@ -116,13 +118,15 @@ int fleet_compare_versions(const struct contest *c, const char *a, const char *b
 	return 0;
 }
 
-/* The end of the run of neighbours that share the version string of the one at `first`. */
+/* The end of the run of neighbours that have the version of the one at `first`. */
 static size_t run_end(const struct pool *p, size_t first)
 {
 	size_t end = first + 1;
-	const char *version = p->list[first]->worker->version;
+	const struct member *m = p->list[first];
 
-	while (end < p->n && strcmp(p->list[end]->worker->version, version) == 0) /* NOLINT */
+	while (end < p->n &&
+	       (p->orderly ? p->list[end]->grade == m->grade
+			   : !strcmp(p->list[end]->worker->version, m->worker->version)))
 		end++;
 	return end;
 }
