@@ -567,6 +567,26 @@ Test(roll, many_new_workers_do_not_wait_for_long)
 	buffer_done(&chunk);
 }
 
+/* Whoever keeps it has to read as many. */
+Test(roll, the_more_are_new_the_longer_they_wait)
+{
+	static char *list[2500], ids[2500][8];
+
+	for (size_t i = 0; i < 2500; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "w%04zu", i);
+		list[i] = ids[i];
+	}
+	answers("list! workers",
+		as_of(10, (struct store_reply){.code = STORE_OK, .names = list, .n_names = 2500}));
+	answers("get! roll", failed(STORE_NO_NODE));
+	answers("exists! roll", failed(STORE_NO_NODE));
+	answers("exists! roll/keeper", owned_by(OTHER));
+	pass(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS - 1);
+	cr_expect_not(is_open("get workers/w0001"));
+	pass(100);
+	cr_expect(is_open("get workers/w0001"));
+}
+
 /* --- keeping it ------------------------------------------------------------------------------------------- */
 
 static struct roll_head sent; /* the head that was written last */

@@ -40,7 +40,9 @@ int64_t roll_set_of(const struct roll *r)
 /* Ours to bear: how long a roll that is kept may be behind the folder. */
 static int64_t patience(const struct roll *r)
 {
-	return ROLL_LAG_MS + 2 * (int64_t)(r->folder->n / FOLDER_LIST_NAMES_PER_MS);
+	size_t n = r->folder->n + r->folder->n_wanted;
+
+	return ROLL_LAG_MS + 2 * (int64_t)(n / FOLDER_LIST_NAMES_PER_MS);
 }
 
 /* Nothing is known of a roll that is kept, nor how long one has been waited for. */
