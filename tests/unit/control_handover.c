@@ -1,4 +1,4 @@
-/* Why a task of a spread group has another leader, while the one before is still there. */
+/* Why a task has another leader, while the one before is still there. */
 #include "node_site.h"
 
 #include "control/answer/handover.h"
@@ -127,4 +127,37 @@ Test(handover, a_newer_version_is_said_before_the_draft)
 
 	cr_assert_str_eq(owner->worker->version, "2.0");
 	cr_expect(goes(t, fleet_find(&registry.fleet, "p"), owner, "newer version"));
+}
+
+/* A dead leader's registration may be known for longer than the node of the next one. */
+Test(handover, what_a_task_is_not_yielded_for_is_no_reason)
+{
+	static const struct {
+		enum election_yield yield;
+		const char *by_rank, *by_version;
+	} tests[] = {{ELECTION_YIELD_RANK, "higher rank", "newer version"},
+		     {ELECTION_YIELD_VERSION, "left the fleet", "newer version"},
+		     {ELECTION_YIELD_NEVER, "left the fleet", "left the fleet"}};
+
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		for (int newer = 0; newer <= 1; newer++) {
+			struct task_settings settings = settings_of("a");
+
+			fleet_of(1, newer ? "2.0" : "1.0");
+			settings.rank_position = -1;
+			settings.yield = tests[i].yield;
+			tasks_apply(&leaders, &site_timing, &settings, 1);
+			turn();
+			struct task *t = task_of("a");
+			const struct member *best =
+				fleet_stand_ranked(&registry.fleet, &t->contest, t->index, "").best;
+			const struct member *worse = fleet_find(&registry.fleet, "p");
+			if (worse == best)
+				worse = fleet_find(&registry.fleet, "q");
+			cr_expect(goes(t, worse, best,
+				       newer ? tests[i].by_version : tests[i].by_rank),
+				  "%zu %d", i, newer);
+			nobody_is_there();
+		}
+	}
 }

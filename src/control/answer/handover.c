@@ -47,9 +47,9 @@ void handover_forget(struct task *t)
 
 /*
  * Why the new leader is better than the previous one, which is still a candidate. If it is not
- * better, the previous leader has lost its session: its registration goes in a moment. The draft
- * decides among members of one version whatever their ranks are, and gives some a worse version
- * where those of the better one have as many as they may.
+ * better, or not by what the task is yielded for, the previous leader has lost its session: its
+ * registration goes in a moment. The draft decides among members of one version whatever their
+ * ranks are, and gives some a worse version where those of the better one have as many as they may.
  */
 static const char *why_better(const struct task *t, const struct member *leader,
 			      const struct member *previous)
@@ -58,6 +58,8 @@ static const char *why_better(const struct task *t, const struct member *leader,
 	struct ranked a = fleet_rank_member(leader, &t->contest);
 	struct ranked b = fleet_rank_member(previous, &t->contest);
 
+	if (t->election.config.yield == ELECTION_YIELD_NEVER)
+		return "left the fleet";
 	if (t->contest.version_policy == VERSION_ANY)
 		newer = 0;
 	if (newer != 0 && (newer > 0) != (t->contest.version_policy == VERSION_OLDEST))
@@ -66,7 +68,10 @@ static const char *why_better(const struct task *t, const struct member *leader,
 		return fleet_draft_owner(&t->leaders->registry->fleet, t->index) == previous
 			       ? "left the fleet"
 			       : "moved by the draft";
-	return newer == 0 && fleet_compare_ranked(&a, &b) > 0 ? "higher rank" : "left the fleet";
+	return newer == 0 && t->election.config.yield == ELECTION_YIELD_RANK &&
+			       fleet_compare_ranked(&a, &b) > 0
+		       ? "higher rank"
+		       : "left the fleet";
 }
 
 /* Why the previous leader leads no more; NULL: not known. */
