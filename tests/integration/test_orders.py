@@ -72,6 +72,8 @@ def test_pins_and_resignations_of_many(pair, zk, zkleader):
     done = zkleader(one, "unpin", "*")
     assert done.code == 0 and " are no longer pinned" in done.out and zk.names("policy") == []
 
+    wait_until(lambda: all(who == one.explain(t)["ranking"][0]["id"] for t, who in zk.leaders().items()),
+               what="each is led by its best")
     led = [t for t, who in zk.leaders().items() if who == one.id]
     done = zkleader(one, "resign", "*")
     assert done.code == 0 and f"{len(led)} tasks (" in done.out, done
