@@ -16,18 +16,11 @@ static void add(const char *id, const char *hostname, const char *node, const ch
 	snprintf(w->node, sizeof(w->node), "%s", node);
 	snprintf(w->machine, sizeof(w->machine), "%s", machine);
 	cr_assert(fleet_add(&f, w, 1, 0));
-	identity_update(&f, hostname, node);
 }
 
 static void drop(const char *id)
 {
-	const struct worker *w = fleet_find(&f, id)->worker;
-	char hostname[NAME_HOST_MAX + 1], node[WORKER_NODE_MAX + 1];
-
-	strcpy(hostname, w->hostname);
-	strcpy(node, w->node);
-	fleet_remove(&f, id);
-	identity_update(&f, hostname, node);
+	cr_assert(fleet_remove(&f, id));
 }
 
 static const char *name(const char *id)

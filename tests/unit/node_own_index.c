@@ -177,7 +177,6 @@ Test(own_index, what_stands_in_the_way)
 	is_refused("not known yet");
 	world_registry.workers.ready = true;
 	cr_assert(fleet_add(&world_registry.fleet, worker_of("b", "me", "m2"), 2, 0));
-	identity_update(&world_registry.fleet, "h", "me");
 	is_refused("another machine");
 	ask();
 	own_index_done(&own);

@@ -341,7 +341,6 @@ Test(rolling, no_slot_is_given)
 	is_read(NULL, 0, NULL, 0, false);
 	/* A twin. */
 	cr_assert(fleet_add(&world_registry.fleet, worker_of("b", "m2"), 1, 0));
-	identity_update(&world_registry.fleet, "h", "me");
 	ask(ROLLING_TAKE);
 	is_read(NULL, 0, NULL, 0, false);
 	is_told(5, ROLLING_REFUSED);

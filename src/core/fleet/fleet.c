@@ -233,6 +233,7 @@ void fleet_done(struct fleet *f)
 	free(f->by_id);
 	free(f->by_version);
 	free(f->by_session);
+	free(f->names);
 	free(f->tasks);
 	free(f->contests);
 	free(f->tallies);
@@ -247,7 +248,7 @@ void fleet_clear(struct fleet *f)
 		member_free(f->by_id[i]);
 	f->orderly = true;
 	tally_forget_all(f);
-	f->n_members = 0; /* next_serial goes on: a serial is never given twice */
+	f->n_members = f->n_names = 0; /* next_serial goes on: a serial is never given twice */
 }
 
 struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session, int64_t seen_ms)
@@ -264,7 +265,6 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	m->serial = f->next_serial++;
 	m->key = rank_key(worker->random_ints);
 	m->unwell = worker->sick || worker->n_unhealthy > 0;
-	identity_set_keys(m);
 
 	size_t n = f->n_members;
 	if (n % GROWTH == 0) {
@@ -278,6 +278,7 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	insert_at(f->by_id, n, lower_bound(f->by_id, n, NULL, worker->id), m);
 	insert_at(f->by_session, n, session_bound(f, session, worker->id), m);
 	f->n_members++;
+	identity_joined(f, m);
 	if (!is_one_of_several(f, at))
 		grade_members(f);
 	tally_all_joined(f, m);
@@ -317,6 +318,7 @@ bool fleet_remove(struct fleet *f, const char *id)
 	remove_at(f->by_id, n, lower_bound(f->by_id, n, NULL, id));
 	remove_at(f->by_session, n, session_bound(f, m->session, id));
 	f->n_members--;
+	identity_left(f, m);
 	if (last)
 		grade_members(f);
 	member_free(m);

@@ -25,8 +25,6 @@ struct member {
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
 	unsigned grade;	       /* orders versions, bigger is newer; valid while fleet.orderly */
-	uint32_t hostname_key; /* key of its hostname: most others are told apart by it */
-	uint32_t node_key;     /* key of its node's name, likewise: see identity.h */
 	bool shares_hostname;  /* another node has its hostname: see identity.h */
 	bool shares_short;     /* another node's name is alike up to the colon */
 	bool twin;	       /* another machine has the same node name now: see identity.h */
@@ -51,6 +49,12 @@ struct fleet {
 	struct member **by_version; /* the same, sorted by version string (strcmp), then id */
 	struct member **by_session; /* the same, sorted by session, then id */
 	size_t n_members;
+	/* Keys of the members' hostnames and nodes, sorted: see identity.c. */
+	struct fleet_name {
+		uint32_t key;
+		struct member *member;
+	} * names;
+	size_t n_names;
 	bool orderly;	    /* its versions are few, and their order is transitive */
 	const char **tasks; /* contests' names, sorted by strcmp; owned array, borrowed names */
 	size_t n_tasks;

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "core/fleet/rank.h"
+
+#define NAMES_GROWTH 64 /* names of members that the list grows by */
 
 /* HOSTNAME alone also means HOSTNAME:SOCKET. A name by the key `node` has no colon. */
 bool identity_means(const char *node, const char *text, size_t len)
@@ -29,12 +32,6 @@ static bool same_short(const char *a, const char *b)
 static uint32_t key_of(const char *name)
 {
 	return (uint32_t)rank_hash(name, strcspn(name, ":"), 0);
-}
-
-void identity_set_keys(struct member *m)
-{
-	m->hostname_key = key_of(m->worker->hostname);
-	m->node_key = key_of(m->worker->node);
 }
 
 /* Without the key `node` the name is HOSTNAME:SOCKET, or empty in another program's record. */
@@ -64,30 +61,60 @@ static void alike_add(struct alike *a, const char *text)
 	a->differ |= strcmp(a->first, text) != 0;
 }
 
-/* Names that a member is compared with, and their keys. */
-struct names {
-	const char *hostname, *node;
-	uint32_t hostname_key, node_key;
+/* Those who have something in common with the worker that comes or goes. */
+struct others {
+	const struct worker *worker;
+	struct alike hostname; /* nodes of those with the same hostname */
+	struct alike brief;    /* nodes that are alike up to the colon */
+	struct alike machine;  /* machines of those that have the same node, and tell theirs */
 };
 
-enum {
-	HOSTNAME = 1, /* the same */
-	SHORT = 2,    /* their nodes' names are alike up to the colon */
-	NODE = 4,     /* the same node, and it tells its machine */
-};
-
-static unsigned in_common(const struct member *m, const struct names *n)
+static bool has_node(const struct worker *w, const char *node)
 {
-	const struct worker *w = m->worker;
-	unsigned common = 0;
+	return w->node[0] && w->machine[0] && strcmp(w->node, node) == 0;
+}
 
-	if (m->hostname_key == n->hostname_key && strcmp(w->hostname, n->hostname) == 0)
-		common |= HOSTNAME;
-	if (m->node_key == n->node_key && same_short(w->node, n->node))
-		common |= SHORT;
-	if ((common & SHORT) && w->node[0] && w->machine[0] && strcmp(w->node, n->node) == 0)
-		common |= NODE;
-	return common;
+static void compare(struct others *o, const struct worker *w)
+{
+	if (strcmp(w->hostname, o->worker->hostname) == 0)
+		alike_add(&o->hostname, w->node);
+	if (same_short(w->node, o->worker->node))
+		alike_add(&o->brief, w->node);
+	if (has_node(w, o->worker->node))
+		alike_add(&o->machine, w->machine);
+}
+
+static void mark(const struct others *o, struct member *m)
+{
+	if (strcmp(m->worker->hostname, o->worker->hostname) == 0)
+		m->shares_hostname = o->hostname.differ;
+	if (same_short(m->worker->node, o->worker->node))
+		m->shares_short = o->brief.differ;
+	if (has_node(m->worker, o->worker->node))
+		m->twin = o->machine.differ;
+}
+
+/* The place of the first name with that key, or where it would be. */
+static size_t first_named(const struct fleet *f, uint32_t key)
+{
+	size_t low = 0, n = f->n_names;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+		if (f->names[middle].key < key)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+/* Finds the member's names: sets the keys, and returns how many differ. */
+static size_t keys_of(const struct worker *w, uint32_t ret_keys[2])
+{
+	ret_keys[0] = key_of(w->hostname);
+	ret_keys[1] = key_of(w->node);
+	return ret_keys[0] == ret_keys[1] ? 1 : 2;
 }
 
 /*
@@ -95,31 +122,50 @@ static unsigned in_common(const struct member *m, const struct names *n)
  * nodes are not all the same; those of one node are twins if their machines are not. Each is one
  * property of all of them: also a fleet on a single host is looked through twice for a change.
  */
-void identity_update(struct fleet *f, const char *hostname, const char *node)
+static void update(struct fleet *f, const struct worker *w)
 {
-	struct names names = {hostname, node, key_of(hostname), key_of(node)};
-	struct alike by_hostname = {0}, by_short = {0}, machines = {0};
+	struct others others = {.worker = w};
+	uint32_t keys[2];
+	size_t n = keys_of(w, keys), i;
 
-	for (size_t i = 0; i < f->n_members; i++) {
-		unsigned common = in_common(f->by_id[i], &names);
-		const struct worker *w = f->by_id[i]->worker;
-		if (common & HOSTNAME)
-			alike_add(&by_hostname, w->node);
-		if (common & SHORT)
-			alike_add(&by_short, w->node);
-		if (common & NODE)
-			alike_add(&machines, w->machine);
+	for (size_t k = 0; k < n; k++)
+		for (i = first_named(f, keys[k]); i < f->n_names && f->names[i].key == keys[k]; i++)
+			compare(&others, f->names[i].member->worker);
+	for (size_t k = 0; k < n; k++)
+		for (i = first_named(f, keys[k]); i < f->n_names && f->names[i].key == keys[k]; i++)
+			mark(&others, f->names[i].member);
+}
+
+void identity_joined(struct fleet *f, struct member *m)
+{
+	uint32_t keys[2];
+	size_t n = keys_of(m->worker, keys);
+
+	for (size_t k = 0; k < n; k++) {
+		size_t at = first_named(f, keys[k]);
+		if (f->n_names % NAMES_GROWTH == 0)
+			f->names = mem_resize(f->names, f->n_names + NAMES_GROWTH,
+					      sizeof(f->names[0]));
+		memmove(f->names + at + 1, f->names + at, (f->n_names - at) * sizeof(f->names[0]));
+		f->names[at] = (struct fleet_name){keys[k], m};
+		f->n_names++;
 	}
-	for (size_t i = 0; i < f->n_members; i++) {
-		unsigned common = in_common(f->by_id[i], &names);
-		struct member *m = f->by_id[i];
-		if (common & HOSTNAME)
-			m->shares_hostname = by_hostname.differ;
-		if (common & SHORT)
-			m->shares_short = by_short.differ;
-		if (common & NODE)
-			m->twin = machines.differ;
+	update(f, m->worker);
+}
+
+void identity_left(struct fleet *f, const struct member *m)
+{
+	uint32_t keys[2];
+	size_t n = keys_of(m->worker, keys);
+
+	for (size_t k = 0; k < n; k++) {
+		size_t at = first_named(f, keys[k]);
+		while (f->names[at].member != m)
+			at++;
+		f->n_names--;
+		memmove(f->names + at, f->names + at + 1, (f->n_names - at) * sizeof(f->names[0]));
 	}
+	update(f, m->worker);
 }
 
 const char *identity_name(const struct member *m)

@@ -8,13 +8,12 @@
 
 #include "core/fleet/fleet.h"
 
-/* Sets hostname_key and node_key of a new member. */
-void identity_set_keys(struct member *m);
 /*
- * Updates shares_hostname, shares_short and twin of the members, after one with that hostname and
- * node was added or removed.
+ * Updates shares_hostname, shares_short and twin of the members, as this one is added or removed:
+ * fleet_add() and fleet_remove() call these.
  */
-void identity_update(struct fleet *f, const char *hostname, const char *node);
+void identity_joined(struct fleet *f, struct member *m);
+void identity_left(struct fleet *f, const struct member *m);
 /* The name of the member's node. Valid as long as the member is. */
 const char *identity_name(const struct member *m);
 /*

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/log/log.h"
-#include "core/fleet/identity.h"
 #include "node/fleet/own_record.h"
 #include "node/fleet/registration.h"
 #include "node/tree/paths.h"
@@ -30,15 +29,12 @@ void registry_forget(struct registry *r, const char *id)
 
 	if (!m)
 		return;
-	char hostname[NAME_HOST_MAX + 1], node[WORKER_NODE_MAX + 1], list[WORKER_LIST_LEN + 1];
+	char list[WORKER_LIST_LEN + 1];
 
 	r->handlers.left(r->handlers.arg, m);
-	memcpy(hostname, m->worker->hostname, sizeof(hostname));
-	memcpy(node, m->worker->node, sizeof(node));
 	memcpy(list, m->worker->list, sizeof(list));
 	fleet_remove(&r->fleet, id);
 	lists_left(&r->lists, list);
-	identity_update(&r->fleet, hostname, node);
 }
 
 /* registered_at: by the server's wall clock, of our own by ours. */
@@ -54,7 +50,6 @@ void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t
 		return;
 	}
 	m->registered_at = registered_at;
-	identity_update(&r->fleet, w->hostname, w->node);
 	r->handlers.joined(r->handlers.arg, m);
 	clocks_joined(&r->clocks, m->worker);
 }
