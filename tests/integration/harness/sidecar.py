@@ -178,7 +178,7 @@ class Sidecar:
                 self.resume()
                 self.signal(signal.SIGTERM)
                 try:
-                    code = self.process.wait(30)
+                    code = self.process.wait(60)  # it waits for a callback, which takes up to 30
                 except subprocess.TimeoutExpired:
                     wrong.append("does not end when it is told to")
                     end(self.process)
