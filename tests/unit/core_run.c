@@ -180,6 +180,22 @@ Test(run, what_was_claimed_waits_for_the_lease_that_it_is_told_with)
 	is(next(), RUN_START);
 }
 
+/* A leader that was told to resign or is drained keeps the task for a claim whose answer was lost: it begins it. */
+Test(run, what_was_claimed_by_one_who_leads_but_may_lead_no_longer)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	cr_assert(run_holds(&r));
+	sight.leads = false;
+	sight.same = true;
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .token = 50), RUN_NOTHING);
+	is(next(), RUN_START);
+}
+
 /* A claim is over once another leads: who waits to begin the run again need not wait for us. */
 Test(run, what_was_claimed_is_not_kept_from_another)
 {

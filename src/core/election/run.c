@@ -160,8 +160,8 @@ static enum run_action next_claimed(struct run_state *r, const struct run_sight 
 	const struct run_seen *seen = &r->seen;
 	bool ours = seen->readable && seen->ours; /* a claim of ours whose answer was lost */
 	/* Claimed by the previous sidecar: we will lead by its session, but have no lease yet. */
-	bool soon = !r->once && !sight->leads && !sight->elsewhere && !sight->paused &&
-		    sight->now_ms < r->deadline_ms;
+	bool soon = !r->once && !sight->leads && !sight->same && !sight->elsewhere &&
+		    !sight->paused && sight->now_ms < r->deadline_ms;
 
 	if (ours && leads && sight->token != seen->token)
 		return ask(r, RUN_CLAIM_ANEW);
