@@ -691,6 +691,47 @@ Test(roll, where_nobody_keeps_it_we_do_in_our_turn)
 	cr_expect_not(registry.workers.quiet);
 }
 
+/* Chunks of a fleet of thousands do not fit into the first write, and those who start wait for the others. */
+Test(roll, chunks_that_are_missing_are_written_without_a_change)
+{
+	struct roll_head head = {
+		.base = 10, .zxid = 10, .workers = 2, .n_chunks = 2, .chunks = {7}};
+
+	head.set = roll_set(roll_set(0, "b"), "me");
+	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
+	vacant();
+	claim();
+	answers("create roll, create* roll/keeper", ok());
+	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 4}));
+	answers("list roll", names("0", "keeper", NULL));
+	answers("create roll/1, set roll v4", ok());
+	says(10, 10, "");
+	cr_expect(sent.chunks[0] == 7 && sent.chunks[1] != 0);
+	pass(ROLL_BATCH_MS);
+	idle();
+}
+
+/* A head that comes while chunks of the one before are read has others. */
+Test(roll, chunks_that_were_written_anew_meanwhile_are_read_again)
+{
+	struct buffer chunk;
+	struct roll_head head = {.base = 10, .zxid = 10, .workers = CROWD, .n_chunks = 1};
+
+	answers("list! workers", crowd(&chunk));
+	head.chunks[0] = roll_seal(&plain, joined.data, joined.len) + 1;
+	buffer_clear(&joined);
+	cr_assert_gt(roll_pack_head(&joined, &head), 0);
+	answers("get! roll", holds(joined.data, joined.len, (struct store_stat){.version = 1}));
+	cr_expect(is_open("get roll/0"));
+	fires(STORE_NODE_CHANGED, "roll");
+	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 2}));
+	answers("get roll/0", holds(chunk.data, chunk.len, (struct store_stat){.version = 1}));
+	answers("get roll/0", holds(chunk.data, chunk.len, (struct store_stat){.version = 2}));
+	answers("get workers/w00", record_of("w00"));
+	cr_expect_eq(registry.fleet.n_members, CROWD);
+	buffer_done(&chunk);
+}
+
 Test(roll, none_of_a_release_without_it_is_waited_for)
 {
 	static const char *const old[] = {"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"};

@@ -78,6 +78,7 @@ struct roll {
 	bool told;	    /* that it lags, or differs; until it is followed again */
 	int64_t bad;	    /* the sum of a head that is not followed any more; 0: none */
 	size_t chunk_reads; /* outstanding */
+	int64_t chunks_of;  /* the sum of the head by which they were asked for */
 	bool has_read[ROLL_CHUNKS_MAX]; /* since the last list */
 
 	struct host_timer seek; /* to list the folder */

@@ -69,6 +69,9 @@ static void supplied(struct roll *r)
 	}
 }
 
+static void read_chunks(struct roll *r);
+
+/* The head may have been written anew meanwhile: chunks that it replaced were not read. */
 static void on_chunk(void *arg, const struct store_reply *reply)
 {
 	struct chunk_read *c = arg;
@@ -79,9 +82,11 @@ static void on_chunk(void *arg, const struct store_reply *reply)
 	    roll_parse_chunk(reply->data, reply->len, c->sum, &changes) == 0)
 		r->has_read[c->number] = true;
 	free(c);
-	if (reply->code == STORE_ABANDONED)
+	if (reply->code == STORE_ABANDONED || --r->chunk_reads > 0)
 		return;
-	if (--r->chunk_reads == 0)
+	if (r->chunks_of != r->sum && r->head.zxid > 0)
+		read_chunks(r);
+	if (r->chunk_reads == 0)
 		supplied(r);
 }
 
@@ -91,6 +96,7 @@ static void read_chunks(struct roll *r)
 	size_t n = r->folder->n + r->folder->n_wanted;
 	char name[16], path[STORE_PATH_MAX];
 
+	r->chunks_of = r->sum;
 	if (!is_worth_chunks(r) || 4 * (size_t)r->head.workers < 3 * n || roll_has_gap(r))
 		return;
 	for (size_t i = 0; i < r->head.n_chunks; i++) {

@@ -113,6 +113,16 @@ static void write_chunk(struct roll *r, struct chunk_writes *w, struct roll_head
 	r->dirty[k] = 0;
 }
 
+/* Some did not fit into the write that made the head. */
+static bool lacks_chunks(const struct roll *r)
+{
+	size_t k = 0;
+
+	while (k < r->head.n_chunks && r->head.chunks[k] != 0)
+		k++;
+	return k < r->head.n_chunks;
+}
+
 static void write_chunks(struct roll *r, struct chunk_writes *w, struct roll_head *head)
 {
 	bool again = false;
@@ -197,7 +207,7 @@ void keep_publish(struct roll *r)
 	buffer_init(&log, 4 * ROLL_LOG_MAX);
 	log_of(r, &head, &log);
 	bool changed = r->head.zxid == 0 || head.zxid != r->head.zxid || head.base != r->head.base;
-	if (changed || r->all_chunks)
+	if (changed || r->all_chunks || lacks_chunks(r))
 		write_chunks(r, w, &head);
 	if (changed || w->n > 0)
 		send(r, w, &head);
@@ -223,15 +233,14 @@ static void landed(struct roll *r)
 	buffer_consume(&r->pending.left, r->sent.left);
 	r->pending.n_joined -= r->sent.n_joined;
 	r->pending.n_left -= r->sent.n_left;
-	bool more = false, missing = false;
+	bool more = false;
 	for (size_t k = 0; k < r->head.n_chunks; k++) {
 		if (r->sent.chunks[k] && k == r->n_made)
 			r->n_made++;
 		more |= r->dirty[k] > 0;
-		missing |= r->head.chunks[k] == 0;
 	}
-	if (more || missing)
-		keep_turn(r, missing ? 0 : REST_MS);
+	if (more || lacks_chunks(r))
+		keep_turn(r, lacks_chunks(r) ? 0 : REST_MS);
 }
 
 /* Nothing of what was sent was written. */
