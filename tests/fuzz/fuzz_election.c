@@ -464,7 +464,10 @@ static void act(struct world *w, struct feed *f)
 	case 8: others(w, b >> 4); break;
 	case 9: pass_time(w, (int64_t)1 << (b >> 4)); break;
 	case 10: reach_deadline(w); break;
-	case 11: w->now.wall_ms += ((b >> 4) - 8) * 7001; break;
+	case 11:
+		w->now.wall_ms += ((b >> 4) - 8) * 7001;
+		w->now.reading = b & 16;
+		break;
 	default: tell(w, f, b & 3);
 	}
 }

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/election/election_times.h"
@@ -15,11 +16,11 @@ static struct election e;
 static struct election_actions out;
 static int64_t now;  /* CLOCK_BOOTTIME */
 static int64_t skew; /* of the wall clock */
-static bool leased = true;
+static bool leased = true, reading;
 
 static struct election_time time_now(void)
 {
-	return (struct election_time){now, now + skew, leased};
+	return (struct election_time){now, now + skew, leased, reading};
 }
 
 /* A deadline that has come must lead to something, and soon to a deadline that has not. */
@@ -1015,6 +1016,28 @@ Test(yield, without_a_lease_trusts_no_watch)
 	is_state(ELECTION_FOLLOWING);
 	sends(ELECTION_RELEASE, 0);
 	leased = true;
+}
+
+/* In a big fleet a worker that was the best among those read first is none of thousands a second later. */
+Test(yield, waits_until_a_big_fleet_is_read)
+{
+	const char *reason;
+	int64_t at;
+
+	lead_watching();
+	reading = true;
+	view(true, 1);
+	for (int i = 0; i < 5; i++) {
+		wait_deadline();
+		sends(ELECTION_RELEASE, 0);
+		cr_assert(election_yield_at(&e, time_now(), &at, &reason));
+		cr_assert(at > now, "%" PRId64 " ms ago", now - at);
+	}
+	cr_assert_str_eq(reason, "workers to be read");
+	reading = false;
+	view(true, 1);
+	wait_deadline();
+	sends(ELECTION_RELEASE, 1);
 }
 
 Test(yield, does_not_delete_the_node_of_another)

@@ -254,26 +254,51 @@ Test(registry, what_is_known_stays_over_a_lost_connection)
 
 /* --- limits and pace --------------------------------------------------------------------------------------- */
 
-Test(registry, reads_are_100_at_a_time)
-{
-	static char ids[150][8];
-	static char *list[150];
-	struct store_reply reply = {.code = STORE_OK, .names = list, .n_names = 150};
+static char ids[1000][8];
 
-	for (size_t i = 0; i < 150; i++) {
+static void lists(size_t n)
+{
+	static char *list[1000];
+	struct store_reply reply = {.code = STORE_OK, .names = list, .n_names = n};
+
+	for (size_t i = 0; i < n; i++) {
 		snprintf(ids[i], sizeof(ids[i]), "w%03zu", i);
 		list[i] = ids[i];
 	}
 	asks("list! workers", reply);
-	cr_expect_eq(store.n_open, FOLDER_READS_MAX);
-	asks("get workers/w000", record_of("w000", 1));
-	cr_expect_eq(store.n_open, FOLDER_READS_MAX);
-	for (size_t i = 1; i < 150; i++) {
+}
+
+static void reads(size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++) {
 		char request[32];
 		snprintf(request, sizeof(request), "get workers/%s", ids[i]);
-		asks(request, record_of(ids[i], (int64_t)i));
+		asks(request, record_of(ids[i], (int64_t)i + 1));
 	}
+}
+
+Test(registry, reads_are_100_at_a_time)
+{
+	lists(150);
+	cr_expect_eq(store.n_open, FOLDER_READS_MAX);
+	reads(0, 1);
+	cr_expect_eq(store.n_open, FOLDER_READS_MAX);
+	cr_expect_not(registry_is_reading(&registry), "that takes no time");
+	reads(1, 150);
 	cr_expect_eq(registry.fleet.n_members, 150);
+	idle();
+}
+
+/* The others know up to a second later who is there, where thousands start at once. */
+Test(registry, a_big_fleet_is_read_for_a_while_and_known_to_others_later)
+{
+	lists(1000);
+	reads(0, 999);
+	cr_expect(registry_is_reading(&registry));
+	reads(999, 1000);
+	cr_expect_not(registry_is_reading(&registry));
+	cr_expect_eq(fleet_find(&registry.fleet, "w999")->seen_ms,
+		     host.now_ms + 1000 / FOLDER_LIST_NAMES_PER_MS - FOLDER_LIST_EVERY_MS);
 	idle();
 }
 

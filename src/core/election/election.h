@@ -135,6 +135,7 @@ struct election_time {
 	int64_t boot_ms; /* CLOCK_BOOTTIME */
 	int64_t wall_ms; /* the local clock, for the tick guard alone */
 	bool leased;	 /* the session's lease is valid, and earlier events have been delivered */
+	bool reading;	 /* many workers are still to be read, and one of them may be the best */
 };
 
 struct election_event {

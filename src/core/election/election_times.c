@@ -75,6 +75,10 @@ int64_t election_release_time(const struct election *e, struct election_time now
 			at = e->backoff_until_ms;
 			*ret_reason = "backoff";
 		}
+		if (now.reading && now.boot_ms + ELECTION_RETRY_MS > at) {
+			at = now.boot_ms + ELECTION_RETRY_MS;
+			*ret_reason = "workers to be read";
+		}
 	} else if (e->view.best != 0 && e->unfit_ms + ELECTION_YIELD_MIN_MS > at) {
 		/* The new best candidate has to read the node first. */
 		at = e->unfit_ms + ELECTION_YIELD_MIN_MS;

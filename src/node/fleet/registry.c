@@ -37,6 +37,18 @@ void registry_forget(struct registry *r, const char *id)
 	lists_left(&r->lists, list);
 }
 
+/*
+ * How much later than we others may know of a change, as those of a big fleet list it at different
+ * times. A leader that yields before its successor knows the fleet has its task claimed by a third.
+ */
+static int64_t others_lag_ms(const struct registry *r)
+{
+	size_t names = r->workers.n + r->workers.n_wanted;
+	int64_t every = (int64_t)(names / FOLDER_LIST_NAMES_PER_MS);
+
+	return every > FOLDER_LIST_EVERY_MS ? every - FOLDER_LIST_EVERY_MS : 0;
+}
+
 /* registered_at: by the server's wall clock, of our own by ours. */
 void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t registered_at)
 {
@@ -44,7 +56,8 @@ void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t
 
 	memcpy(list, w->list, sizeof(list));
 	lists_joined(&r->lists, w);
-	struct member *m = fleet_add(&r->fleet, w, session, host_now_ms(r->session->host));
+	int64_t seen_ms = host_now_ms(r->session->host) + others_lag_ms(r);
+	struct member *m = fleet_add(&r->fleet, w, session, seen_ms);
 	if (!m) {
 		lists_left(&r->lists, list);
 		return;
@@ -282,6 +295,11 @@ void registry_watch(struct registry *r, enum store_watch type, const char *path)
 bool registry_ready(const struct registry *r)
 {
 	return r->workers.ready && lists_settled(&r->lists);
+}
+
+bool registry_is_reading(const struct registry *r)
+{
+	return r->workers.n_wanted > 0 && others_lag_ms(r) > 0;
 }
 
 bool registry_settled(const struct registry *r)

@@ -141,6 +141,8 @@ void registry_make_parents(struct registry *r);
 bool registry_ready(const struct registry *r);
 /* Likewise, with no read outstanding. */
 bool registry_settled(const struct registry *r);
+/* Whether it is a big fleet, of which some are still to be read: that may take seconds. */
+bool registry_is_reading(const struct registry *r);
 /*
  * Whether no worker has that session, for certain. Where that is not known yet, `changed` is called
  * once it may be.
