@@ -96,13 +96,14 @@ struct election_node {
 /* This node's place among the candidates, from fleet_stand(). */
 struct election_view {
 	bool candidate;
-	bool newer;	      /* the best candidate has a newer version than we */
-	bool next;	      /* we become the best candidate if the present one leaves */
-	bool best_returned;   /* the best candidate has restarted: it may know an earlier leader */
-	bool best_disagrees;  /* the best candidate's files say something else about who is best */
-	uint32_t place;	      /* 0: we are the best candidate */
-	uint64_t best;	      /* serial of the best candidate, 0 for none */
-	int64_t best_seen_ms; /* when we first saw the best candidate */
+	bool newer;	     /* the best candidate has a newer version than we */
+	bool next;	     /* we become the best candidate if the present one leaves */
+	bool best_returned;  /* the best candidate has restarted: it may know an earlier leader */
+	bool best_disagrees; /* the best candidate's files say something else about who is best */
+	uint32_t place;	     /* 0: we are the best candidate */
+	uint64_t best;	     /* serial of the best candidate, 0 for none */
+	/* when we first saw the best candidate; in a big fleet, when others may have, too */
+	int64_t best_seen_ms;
 };
 
 enum election_outcome {

@@ -20,7 +20,8 @@ struct listed {
 struct member {
 	struct worker *worker; /* owned */
 	int64_t session;       /* ZooKeeper session that registered it */
-	int64_t seen_ms;       /* CLOCK_BOOTTIME at which this sidecar first saw it */
+	/* CLOCK_BOOTTIME when we first saw it; in a big fleet, when others may have, too */
+	int64_t seen_ms;
 	int64_t registered_at; /* ms since the epoch; written by node/fleet/registry.c */
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */

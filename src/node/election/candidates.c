@@ -24,7 +24,8 @@ static void view(struct task *t, const struct member *self)
 	event.view.place = s.place > UINT32_MAX ? UINT32_MAX : (uint32_t)s.place;
 	if (s.best && s.best != s.self && !barred) {
 		event.view.best = s.best->serial;
-		event.view.best_seen_ms = s.best->seen_ms;
+		event.view.best_seen_ms =
+			s.best->seen_ms > r->read_ms ? s.best->seen_ms : r->read_ms;
 		event.view.best_returned = s.best->worker->returned;
 		event.view.best_disagrees =
 			t->listing && disagreement_about(&t->listing->settings, s.best);

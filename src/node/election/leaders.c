@@ -19,7 +19,7 @@ struct election_time leaders_time(const struct leaders *l)
 	return (struct election_time){.boot_ms = now_ms,
 				      .wall_ms = host_wall_ms(l->session->host),
 				      .leased = session_lease_left_at(l->session, now_ms) > 0,
-				      .reading = registry_is_reading(l->registry)};
+				      .reading = l->registry->reads_many};
 }
 
 bool leaders_is_led(const struct task *t)

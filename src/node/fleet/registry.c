@@ -164,6 +164,10 @@ static void on_changed(void *arg)
 {
 	struct registry *r = arg;
 
+	if (r->reads_many && r->workers.n_wanted == 0) {
+		r->reads_many = false;
+		r->read_ms = host_now_ms(r->session->host) + others_lag_ms(r);
+	}
 	lists_sweep(&r->lists);
 	own_record_look(r);
 	roll_settled(&r->roll);
@@ -172,7 +176,11 @@ static void on_changed(void *arg)
 
 static bool on_listed(void *arg)
 {
-	return roll_listed(&((struct registry *)arg)->roll);
+	struct registry *r = arg;
+	size_t names = r->workers.n + r->workers.n_wanted;
+
+	r->reads_many |= others_lag_ms(r) > 0 && 4 * r->workers.n_wanted >= names;
+	return roll_listed(&r->roll);
 }
 
 static void on_missing(void *arg)
@@ -295,11 +303,6 @@ void registry_watch(struct registry *r, enum store_watch type, const char *path)
 bool registry_ready(const struct registry *r)
 {
 	return r->workers.ready && lists_settled(&r->lists);
-}
-
-bool registry_is_reading(const struct registry *r)
-{
-	return r->workers.n_wanted > 0 && others_lag_ms(r) > 0;
 }
 
 bool registry_settled(const struct registry *r)

@@ -55,6 +55,10 @@ struct registry {
 	struct folder workers; /* ready: the fleet has been read whole in this session */
 	struct lists lists;
 	struct roll roll;
+	/* A good part of a big fleet is still to be read, which may take seconds. */
+	bool reads_many;
+	/* CLOCK_BOOTTIME when others may be expected to have read that, too; 0: nobody has to */
+	int64_t read_ms;
 
 	/* this worker */
 	int32_t random_ints[WORKER_RANDOM_INTS];
@@ -141,8 +145,6 @@ void registry_make_parents(struct registry *r);
 bool registry_ready(const struct registry *r);
 /* Likewise, with no read outstanding. */
 bool registry_settled(const struct registry *r);
-/* Whether it is a big fleet, of which some are still to be read: that may take seconds. */
-bool registry_is_reading(const struct registry *r);
 /*
  * Whether no worker has that session, for certain. Where that is not known yet, `changed` is called
  * once it may be.
