@@ -144,7 +144,7 @@ static bool answer_write(struct hostile *h, unsigned event)
 
 static bool give_deadline(struct hostile *h)
 {
-	int64_t at = election_deadline(&h->e, (struct election_time){h->now, h->now, true});
+	int64_t at = election_deadline(&h->e, (struct election_time){h->now, h->now, true, false});
 
 	if (at == ELECTION_NEVER)
 		return false;

@@ -16,7 +16,7 @@ uint64_t model_moves[ELECTION_STATES][ELECTION_STATES];
 void model_step(struct election *e, struct election_event *event, int64_t now,
 		struct election_actions *ret_actions)
 {
-	event->now = (struct election_time){now, now, true};
+	event->now = (struct election_time){now, now, true, false};
 	election_step(e, event, ret_actions);
 	for (size_t i = 0; i < ret_actions->n; i++) {
 		if (ret_actions->list[i].type != ELECTION_TELL)

@@ -346,8 +346,8 @@ bool world_possible(const struct world *w, enum happening what)
 		return w->connected && w->n_requests > 0 && !w->owner &&
 		       w->requests[0].type == REQUEST_CLAIM;
 	case HAPPEN_DEADLINE:
-		return election_deadline(&w->e, (struct election_time){w->now, w->now, true}) !=
-		       ELECTION_NEVER;
+		return election_deadline(&w->e, (struct election_time){w->now, w->now, true,
+								       false}) != ELECTION_NEVER;
 	case HAPPEN_CUT: return w->connected;
 	case HAPPEN_RECONNECT: return !w->connected;
 	case HAPPEN_EXPIRE: return w->e.state != ELECTION_DOWN;
@@ -376,7 +376,7 @@ bool world_possible(const struct world *w, enum happening what)
 
 static void set_deadline(struct world *w)
 {
-	int64_t at = election_deadline(&w->e, (struct election_time){w->now, w->now, true});
+	int64_t at = election_deadline(&w->e, (struct election_time){w->now, w->now, true, false});
 
 	if (at > w->now)
 		w->now = at;

@@ -109,7 +109,7 @@ static size_t first_named(const struct fleet *f, uint32_t key)
 	return low;
 }
 
-/* Finds the member's names: sets the keys, and returns how many differ. */
+/* Sets the keys of its hostname and node, and returns how many differ: mostly they are alike. */
 static size_t keys_of(const struct worker *w, uint32_t ret_keys[2])
 {
 	ret_keys[0] = key_of(w->hostname);
