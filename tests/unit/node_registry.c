@@ -254,7 +254,7 @@ Test(registry, what_is_known_stays_over_a_lost_connection)
 
 /* --- limits and pace --------------------------------------------------------------------------------------- */
 
-static char ids[1000][8];
+static char ids[1000][24];
 
 static void lists(size_t n)
 {
@@ -271,7 +271,7 @@ static void lists(size_t n)
 static void reads(size_t first, size_t end)
 {
 	for (size_t i = first; i < end; i++) {
-		char request[32];
+		char request[40];
 		snprintf(request, sizeof(request), "get workers/%s", ids[i]);
 		asks(request, record_of(ids[i], (int64_t)i + 1));
 	}
