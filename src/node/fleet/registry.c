@@ -43,8 +43,7 @@ void registry_forget(struct registry *r, const char *id)
  */
 static int64_t others_lag_ms(const struct registry *r)
 {
-	size_t names = r->workers.n + r->workers.n_wanted;
-	int64_t every = (int64_t)(names / FOLDER_LIST_NAMES_PER_MS);
+	int64_t every = (int64_t)(folder_names(&r->workers) / FOLDER_LIST_NAMES_PER_MS);
 
 	return every > FOLDER_LIST_EVERY_MS ? every - FOLDER_LIST_EVERY_MS : 0;
 }
@@ -177,9 +176,9 @@ static void on_changed(void *arg)
 static bool on_listed(void *arg)
 {
 	struct registry *r = arg;
-	size_t names = r->workers.n + r->workers.n_wanted;
 
-	r->reads_many |= others_lag_ms(r) > 0 && 4 * r->workers.n_wanted >= names;
+	r->reads_many |=
+		others_lag_ms(r) > 0 && 4 * r->workers.n_wanted >= folder_names(&r->workers);
 	return roll_listed(&r->roll);
 }
 

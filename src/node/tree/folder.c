@@ -182,7 +182,7 @@ static void read_node(struct folder *f, const char *name)
 
 static size_t reads_max(const struct folder *f)
 {
-	size_t share = FOLDER_READS_OF_ALL / (f->n + f->n_wanted + 1);
+	size_t share = FOLDER_READS_OF_ALL / (folder_names(f) + 1);
 
 	if (f->first || share > FOLDER_READS_MAX)
 		return FOLDER_READS_MAX;
@@ -341,7 +341,7 @@ void folder_joined(struct folder *f, const char *name, const struct store_reply 
 {
 	size_t at = find_wanted(f, name);
 
-	if (is_known(f, name) || (at == f->n_wanted && f->n + f->n_wanted >= f->max))
+	if (is_known(f, name) || (at == f->n_wanted && folder_names(f) >= f->max))
 		return;
 	if (reply) {
 		if (at < f->n_wanted)

@@ -83,6 +83,11 @@ void folder_cut(struct folder *f);
 void folder_expired(struct folder *f);
 void folder_watch(struct folder *f, enum store_watch type, const char *path);
 
+/* The number of nodes that were listed: those that are known, and those that are to be read. */
+static inline size_t folder_names(const struct folder *f)
+{
+	return f->n + f->n_wanted;
+}
 /* Whether all listed nodes have been read. */
 bool folder_settled(const struct folder *f);
 /*

@@ -40,7 +40,7 @@ int64_t roll_set_of(const struct roll *r)
 /* Ours to bear: how long a roll that is kept may be behind the folder. */
 static int64_t patience(const struct roll *r)
 {
-	size_t n = r->folder->n + r->folder->n_wanted;
+	size_t n = folder_names(r->folder);
 
 	return ROLL_LAG_MS + 2 * (int64_t)(n / FOLDER_LIST_NAMES_PER_MS);
 }
@@ -161,7 +161,7 @@ static void on_looked(void *arg, const struct store_reply *reply)
 		r->lag_zxid = reply->stat.pzxid;
 	} else if (reply->code == STORE_OK &&
 		   (reply->stat.pzxid < r->zxid ||
-		    (size_t)reply->stat.children != r->folder->n + r->folder->n_wanted)) {
+		    (size_t)reply->stat.children != folder_names(r->folder))) {
 		distrust(r, "it does not say who is there");
 	}
 }
@@ -339,7 +339,7 @@ static void end(struct roll *r)
 
 bool roll_listed(struct roll *r)
 {
-	size_t n = r->folder->n + r->folder->n_wanted;
+	size_t n = folder_names(r->folder);
 
 	r->zxid = r->folder->zxid;
 	r->own = false;

@@ -40,7 +40,7 @@ static void on_entry(void *arg, const struct roll_entry *e)
 
 static bool is_worth_chunks(const struct roll *r)
 {
-	return 4 * r->folder->n_wanted >= r->folder->n + r->folder->n_wanted;
+	return 4 * r->folder->n_wanted >= folder_names(r->folder);
 }
 
 /* Chunks that are missing, or newer than the head, come with the next one. */
@@ -93,7 +93,7 @@ static void on_chunk(void *arg, const struct store_reply *reply)
 /* Each is read once for a list, and only where the head goes on from that and has most names. */
 static void read_chunks(struct roll *r)
 {
-	size_t n = r->folder->n + r->folder->n_wanted;
+	size_t n = folder_names(r->folder);
 	char name[16], path[STORE_PATH_MAX];
 
 	r->chunks_of = r->sum;

@@ -18,7 +18,7 @@ static void log_of(const struct roll *r, struct roll_head *head, struct buffer *
 	head->zxid = r->zxid;
 	snprintf(head->keeper, sizeof(head->keeper), "%s", r->self);
 	head->set = roll_set_of(r);
-	head->workers = (int64_t)(r->folder->n + r->folder->n_wanted);
+	head->workers = (int64_t)folder_names(r->folder);
 	if (r->collected == 0 || r->collected != old->zxid) {
 		head->base = head->zxid;
 		return;
