@@ -1018,7 +1018,7 @@ Test(yield, without_a_lease_trusts_no_watch)
 	leased = true;
 }
 
-/* In a big fleet a worker that was the best among those read first is none of thousands a second later. */
+/* The best of the workers that are read first is seldom the best of thousands. */
 Test(yield, waits_until_a_big_fleet_is_read)
 {
 	const char *reason;

@@ -20,7 +20,10 @@ static void add(const char *id, const char *hostname, const char *node, const ch
 
 static void drop(const char *id)
 {
+	size_t names = f.n_names;
+
 	cr_assert(fleet_remove(&f, id));
+	cr_assert_lt(f.n_names, names, "its names are found no more");
 }
 
 static const char *name(const char *id)

@@ -180,7 +180,7 @@ Test(run, what_was_claimed_waits_for_the_lease_that_it_is_told_with)
 	is(next(), RUN_START);
 }
 
-/* A leader that was told to resign or is drained keeps the task for a claim whose answer was lost: it begins it. */
+/* A leader that is told to resign keeps the task for a claim whose answer was lost, and begins that run at once. */
 Test(run, what_was_claimed_by_one_who_leads_but_may_lead_no_longer)
 {
 	begin(true, false);

@@ -135,3 +135,17 @@ Test(candidates, an_election_is_told_nothing_while_who_is_there_is_not_known)
 	candidates_changed(&leaders);
 	places(true, 0, "");
 }
+
+/* A yield waits for those who have read a big fleet later than we. */
+Test(candidates, the_best_of_a_big_fleet_is_seen_when_all_have_read_it)
+{
+	int64_t seen_ms = view()->best_seen_ms;
+
+	registry.read_ms = seen_ms + 700;
+	joins("c", "0.5", 1);
+	places(true, 1, "b");
+	cr_expect_eq(view()->best_seen_ms, seen_ms + 700);
+	cr_expect_not(leaders_time(&leaders).reading);
+	registry.reads_many = true;
+	cr_expect(leaders_time(&leaders).reading);
+}
