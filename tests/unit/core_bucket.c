@@ -59,3 +59,16 @@ Test(bucket, given_back_and_resized)
 	cr_expect(bucket_take(&b, 0));
 	cr_expect_not(bucket_take(&b, 0));
 }
+
+Test(bucket, nobody_waits_while_there_is_a_token)
+{
+	struct bucket b;
+
+	bucket_fill(&b, 2, 1000, 0);
+	cr_expect(bucket_take(&b, 0));
+	cr_expect_eq(bucket_wait_ms(&b, 0), 0);
+	cr_expect_eq(bucket_wait_ms(&b, 999), 0, "nor is it ever more than full");
+	cr_expect(bucket_take(&b, 999));
+	cr_expect(bucket_take(&b, 999));
+	cr_expect_eq(bucket_wait_ms(&b, 999), 500);
+}

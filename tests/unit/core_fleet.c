@@ -535,6 +535,35 @@ Test(fleet, tasks_are_merged_by_name)
 	fleet_done(&f);
 }
 
+/* The neighbours by version are looked at, which list the same as a rule. */
+Test(fleet, whose_list_another_shares)
+{
+	static const char *const listed[] = {"a", "b"}, *const other[] = {"a"};
+	static const struct {
+		const char *id, *version;
+		bool other;
+	} cases[] = {{"w1", "1", false}, {"w2", "1", true}, {"w3", "2", false},
+		     {"w4", "2", false}, {"w5", "2", true}, {"w6", "3", true}};
+	struct member *m[6];
+	struct fleet f;
+
+	fleet_init(&f);
+	fleet_set_tasks(&f, listed, 2);
+	for (size_t i = 0; i < 6; i++)
+		m[i] = fleet_add(&f,
+				 make_worker(&WORKER(cases[i].id, cases[i].version, NULL, 0),
+					     cases[i].other ? other : listed,
+					     cases[i].other ? 1 : 2),
+				 1, 0);
+	cr_expect_null(fleet_twin(&f, m[0]), "the one behind it lists others");
+	cr_expect_null(fleet_twin(&f, m[1]));
+	cr_expect_eq(fleet_twin(&f, m[2]), m[3]);
+	cr_expect_eq(fleet_twin(&f, m[3]), m[2]);
+	cr_expect_eq(fleet_twin(&f, m[4]), m[5]);
+	cr_expect_eq(fleet_twin(&f, m[5]), m[4]);
+	fleet_done(&f);
+}
+
 /* --- many tasks over many workers --- */
 
 #define TASKS	400

@@ -932,3 +932,92 @@ Test(run, older_than_what_is_kept_is_said)
 	is(next(), RUN_LOOK);
 	is(answered(LEDGER_OLDER), RUN_OLDER);
 }
+
+/* While it holds the task, no other run of it may begin on this node. */
+Test(run, what_holds_the_task)
+{
+	static const struct {
+		enum run_phase phase;
+		enum run_action asked;
+		bool once, unsure, looked, there, readable, ours, holds;
+	} cases[] = {
+		{.phase = RUN_WAITING, .asked = RUN_LOOK},
+		{.phase = RUN_WAITING, .asked = RUN_CLAIM, .holds = true},
+		{.phase = RUN_WAITING, .asked = RUN_CLAIM_ANEW, .holds = true},
+		{.phase = RUN_WAITING, .asked = RUN_TAKE_OVER, .holds = true},
+		{.phase = RUN_WAITING, .asked = RUN_CLAIM, .once = true},
+		{.phase = RUN_WAITING, .unsure = true, .holds = true},
+		{.phase = RUN_WAITING, .unsure = true, .once = true},
+		{.phase = RUN_WAITING, .unsure = true, .looked = true},
+		{.phase = RUN_WAITING, .unsure = true, .looked = true, .there = true},
+		{.phase = RUN_WAITING,
+		 .unsure = true,
+		 .looked = true,
+		 .there = true,
+		 .readable = true},
+		{.phase = RUN_WAITING,
+		 .unsure = true,
+		 .looked = true,
+		 .there = true,
+		 .readable = true,
+		 .ours = true,
+		 .holds = true},
+		{.phase = RUN_GOING, .holds = true},
+		{.phase = RUN_DYING, .holds = true},
+		{.phase = RUN_INHERITED, .holds = true},
+		{.phase = RUN_FINISHING, .asked = RUN_CLAIM},
+		{.phase = RUN_OVER, .asked = RUN_CLAIM},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run_state held = {
+			.phase = cases[i].phase,
+			.asked = cases[i].asked,
+			.once = cases[i].once,
+			.unsure = cases[i].unsure,
+			.looked = cases[i].looked,
+			.there = cases[i].there,
+			.seen = {.readable = cases[i].readable, .ours = cases[i].ours}};
+
+		cr_expect_eq(run_holds(&held), cases[i].holds, "%zu", i);
+	}
+}
+
+/* A job of another sidecar, or without its supervisor, lives as long as its lease at most. */
+Test(run, whose_job_may_be_alive)
+{
+	static const struct {
+		enum run_phase phase;
+		bool open, before, then;
+	} cases[] = {{RUN_WAITING, false, false, false},  {RUN_GOING, true, true, true},
+		     {RUN_DYING, true, true, false},	  {RUN_INHERITED, true, true, false},
+		     {RUN_FINISHING, true, false, false}, {RUN_OVER, false, false, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run_state may = {.phase = cases[i].phase, .deadline_ms = T0};
+
+		cr_expect_eq(run_is_open(&may), cases[i].open, "%zu", i);
+		cr_expect_eq(run_is_alive(&may, T0 - 1), cases[i].before, "%zu", i);
+		cr_expect_eq(run_is_alive(&may, T0), cases[i].then, "%zu", i);
+	}
+}
+
+Test(run, the_first_of_what_is_to_come)
+{
+	struct run_state due = {.phase = RUN_WAITING,
+				.deadline_ms = T0 + 5000,
+				.not_before_ms = T0 + 3000,
+				.orphan_ms = T0 + 1000 - RUN_CALL_MS};
+
+	cr_expect_eq(run_due(&due, T0), T0 + 1000);
+	cr_expect_eq(run_due(&due, T0 + 1000), T0 + 3000);
+	cr_expect_eq(run_due(&due, T0 + 3000), T0 + 5000);
+	cr_expect_eq(run_due(&due, T0 + 5000), INT64_MAX);
+	due.not_before_ms = T0 + 7000;
+	due.orphan_ms = T0 + 9000 - RUN_CALL_MS;
+	cr_expect_eq(run_due(&due, T0), T0 + 5000, "neither of the others comes before");
+	due.phase = RUN_GOING;
+	cr_expect_eq(run_due(&due, T0), T0 + 7000, "what goes on has no such end");
+	due.phase = RUN_OVER;
+	cr_expect_eq(run_due(&due, T0), INT64_MAX);
+}

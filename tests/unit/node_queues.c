@@ -63,6 +63,30 @@ Test(queues, a_submit_is_one_transaction)
 	queues_done(&queues);
 }
 
+/* Its minute is that of the time of jobs, and not of the host's clock. */
+Test(queues, an_id_is_made_as_soon_as_the_time_of_jobs_is_known)
+{
+	const struct job_id asked = {.queue = "q", .uuid = UUID};
+	struct clocks *c = &registry.clocks;
+
+	begin_node();
+	forget_open();
+	memset(&told, 0, sizeof(told));
+	c->mute = false;
+	queues_stamp(&queues, &asked, on_told, NULL);
+	pass(1000);
+	cr_expect_eq(told.n, 0, "nothing is known of the server's clock");
+	c->jobs_known = true;
+	c->jobs_base_ms = (id.minute + 17) * JOB_MINUTE_MS - host.now_ms;
+	c->skew.known = false; /* nothing else is measured */
+	pass(1000);
+	cr_assert_eq(told.n, 1);
+	cr_expect_eq(told.outcome, JOB_DONE);
+	cr_expect_str_eq(told.id, UUID);
+	cr_expect_eq(told.job.minute, id.minute + 17);
+	queues_done(&queues);
+}
+
 Test(queues, an_old_id_is_refused_unless_its_record_is_there)
 {
 	begin_node();

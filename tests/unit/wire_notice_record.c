@@ -167,6 +167,74 @@ Test(notice_record, what_an_event_has_none_of_is_nil_on_the_socket)
 	buffer_done(&b);
 }
 
+static int value_of(const struct buffer *b, const char *key, struct reader *ret)
+{
+	struct reader_text name;
+	size_t n;
+
+	reader_init(ret, b->data, b->len);
+	cr_assert_eq(reader_map(ret, &n), 0);
+	for (; n > 0; n--) {
+		cr_assert_eq(reader_str(ret, &name), 0);
+		if (reader_text_is(name, key))
+			return 0;
+		cr_assert_eq(reader_skip(ret), 0);
+	}
+	return -ENOENT;
+}
+
+/* 1: true, 0: false, -1: nil. */
+static int truth_of(const struct buffer *b, const char *key)
+{
+	struct reader r;
+	bool is;
+
+	cr_assert_eq(value_of(b, key, &r), 0, "%s", key);
+	if (reader_bool(&r, &is) == 0)
+		return is;
+	cr_assert_eq(reader_nil(&r), 0, "%s", key);
+	return -1;
+}
+
+/* Whether another attempt follows, and whether it is the first of a row of failures. */
+Test(notice_record, what_the_socket_says_of_an_attempt)
+{
+	static const int final[NOTICE_EVENTS] = {
+		[NOTICE_LEADER] = -1,	    [NOTICE_FAILED] = 1,   [NOTICE_LOST] = 1,
+		[NOTICE_MISSED] = 1,	    [NOTICE_OVERDUE] = -1, [NOTICE_HALTED] = -1,
+		[NOTICE_DEAD] = 1,	    [NOTICE_RETRYING] = 0, [NOTICE_RECOVERED] = -1,
+		[NOTICE_DISCONNECTED] = -1, [NOTICE_ROLLOUT] = -1,
+	};
+
+	for (enum notice_event event = 0; event < NOTICE_EVENTS; event++)
+		for (int failed = 0; failed < 2; failed++)
+			for (int first = 0; first < 2; first++) {
+				struct notice_record n = whole();
+				struct buffer b;
+				struct reader r;
+				struct pack p;
+				int64_t count;
+				bool counts = failed || event == NOTICE_RECOVERED;
+
+				n.event = event;
+				n.failed = failed;
+				n.first = first;
+				buffer_init(&b, 2 * RECORD_NOTICE_MAX);
+				pack_init(&p, &b);
+				notice_pack(&p, &n);
+				cr_expect_eq(truth_of(&b, "final"), final[event], "%d", event);
+				cr_expect_eq(truth_of(&b, "first"),
+					     failed && event != NOTICE_RECOVERED ? first : -1, "%d",
+					     event);
+				cr_assert_eq(value_of(&b, "failed", &r), 0);
+				cr_expect_eq(reader_int(&r, &count), counts ? 0 : -EBADMSG, "%d",
+					     event);
+				if (counts)
+					cr_expect_eq(count, failed);
+				buffer_done(&b);
+			}
+}
+
 /* Texts that nothing of ours packs. */
 Test(notice_record, bytes_that_are_no_text)
 {

@@ -11,6 +11,7 @@
 #define NOT_SPLITS   "partitions: not a map of tasks to numbers from 2 to 256"
 #define NOT_QUEUES   "queues: not a map of at most 1000 queues to numbers from 1 to 1000"
 #define NOT_GROUPS   "groups: not an array of at most 10000 names of groups"
+#define NOT_RENAMED  "renamed: not an array of at most 10000 pairs of task names"
 
 /* The keys of every record, in a map with room for one more. */
 static void begin(struct pack *p)
@@ -380,4 +381,181 @@ Test(worker_record, former_names_come_in_pairs)
 		     "one without a former name");
 	buffer_done(&b);
 	worker_free(w);
+}
+
+#define LIST   "0123456789abcdef0123456789abcdef"
+#define SORTED "tasks: not an array of at most 10000 task names, sorted, each once"
+
+/* A record with a list says all else by itself. */
+Test(worker_record, a_list_is_named_in_place_of_what_it_says)
+{
+	char *names[] = {strdup("hourly"), strdup("nightly"), NULL};
+	char **taken = calloc(2, sizeof(names[0]));
+	struct worker *w = worker_new(), *back = NULL, *listed = NULL;
+	const char *why = "";
+	struct buffer record, list;
+
+	cr_assert(taken);
+	memcpy(taken, names, 2 * sizeof(names[0]));
+	fill(w, taken, 2, "group");
+	buffer_init(&record, RECORD_WORKER_MAX);
+	buffer_init(&list, RECORD_LIST_MAX);
+	cr_assert_eq(record_pack_list(&list, w), 0);
+	w->apart = w->lists = true;
+	strcpy(w->list, LIST);
+	cr_assert_eq(record_pack_worker(&record, w), 0);
+	cr_assert_eq(record_parse_worker(record.data, record.len, &back, &why), 0, "%s", why);
+	cr_expect(back->apart && back->unlisted && back->lists);
+	cr_expect_str_eq(back->list, LIST);
+	cr_expect_eq(back->n_tasks + back->n_digests + back->n_groups + back->n_queues, 0);
+	cr_expect_eq(back->n_unhealthy, 2, "which changes, and is not in the list");
+	cr_assert_eq(record_parse_list(list.data, list.len, &listed, &why), 0, "%s", why);
+	cr_expect_not(listed->apart || listed->unlisted);
+	cr_assert_eq(listed->n_tasks, 2);
+	cr_expect_str_eq(listed->tasks[1], "nightly");
+	cr_expect_str_eq(listed->groups[1], "group");
+	cr_expect_eq(listed->digests[1], UINT32_MAX - 1);
+	cr_expect_eq(listed->n_queues, 2);
+	worker_free(w);
+	worker_free(back);
+	worker_free(listed);
+	buffer_done(&record);
+	buffer_done(&list);
+}
+
+Test(worker_record, a_list_has_parts_that_fit)
+{
+	static const struct {
+		const char *key, *value;
+		size_t len;
+		const char *why; /* NULL: it is taken */
+	} cases[] = {
+		{"digests", "\x91\x05", 2, NULL},
+		{"digests", "\x92\x05\x06", 3, NULL},
+		{"digests", "\x93\x05\x06\x07", 4, "digests: not one for each of tasks"},
+		{"groups", "\x91\xa1g", 3, "groups: not one for each of tasks"},
+		{"groups", "\x92\xa1g\xa0", 4, NULL},
+		{"keys", "\x91\xa0", 2, "keys: not one for each of tasks"},
+		{"keys", "\x92\xa0\xa0", 3, NULL},
+		{"renamed", "\x91\xa1r", 3, NOT_RENAMED},
+		{"tasks", "\xc0", 1, "tasks: repeated"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct worker *w = NULL;
+		const char *why = NULL;
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, RECORD_LIST_MAX);
+		pack_init(&p, &b);
+		pack_map(&p, 2);
+		pack_str(&p, "tasks");
+		pack_array(&p, 2);
+		pack_str(&p, "hourly");
+		pack_str(&p, "nightly");
+		pack_str(&p, cases[i].key);
+		cr_assert_eq(buffer_append(&b, cases[i].value, cases[i].len), 0);
+		cr_expect_eq(record_parse_list(b.data, b.len, &w, &why),
+			     cases[i].why ? -EBADMSG : 0, "%zu: %s", i, why ? why : "");
+		if (cases[i].why)
+			cr_expect_str_eq(why, cases[i].why, "%zu", i);
+		worker_free(w);
+		buffer_done(&b);
+	}
+}
+
+Test(worker_record, the_tasks_of_a_list_are_sorted_and_each_once)
+{
+	static const char *const lists[][2] = {{"a", "b"}, {"b", "a"}, {"a", "a"}};
+
+	for (size_t i = 0; i < COUNT(lists); i++) {
+		struct worker *w = NULL;
+		const char *why = "";
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, RECORD_LIST_MAX);
+		pack_init(&p, &b);
+		pack_map(&p, 1);
+		pack_str(&p, "tasks");
+		pack_array(&p, 2);
+		pack_str(&p, lists[i][0]);
+		pack_str(&p, lists[i][1]);
+		cr_expect_eq(record_parse_list(b.data, b.len, &w, &why), i == 0 ? 0 : -EBADMSG);
+		if (i > 0)
+			cr_expect_str_eq(why, SORTED);
+		worker_free(w);
+		buffer_done(&b);
+	}
+}
+
+Test(worker_record, the_name_of_a_list)
+{
+	static const struct {
+		const char *list;
+		bool good;
+	} cases[] = {{LIST, true},
+		     {"0123456789abcdef0123456789abcde", false},
+		     {"0123456789ABCDEF0123456789abcdef", false},
+		     {"../../../../0123456789abcdef0123", false}};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct worker *w = NULL;
+		const char *why = "";
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, 64);
+		pack_init(&p, &b);
+		pack_str(&p, cases[i].list);
+		cr_expect_eq(parse("list", b.data, b.len, &w, &why), cases[i].good ? 0 : -EBADMSG);
+		if (!cases[i].good)
+			cr_expect_str_eq(why, "list: not 32 hexadecimal digits");
+		worker_free(w);
+		buffer_done(&b);
+	}
+}
+
+/* A record without tasks: what it lists has to be somewhere. */
+Test(worker_record, who_says_no_tasks_names_a_list)
+{
+	static const struct {
+		const char *list, *key, *value, *why;
+	} cases[] = {
+		{"", "sick", "\xc2", "tasks: missing"},
+		{LIST, "sick", "\xc2", NULL},
+		{LIST, "digests", "\x91\x05", "list: parts of it without tasks"},
+		{LIST, "partitions", "\x81\xa1t\x02", "list: parts of it without tasks"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct worker *w = NULL;
+		const char *why = NULL;
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, RECORD_WORKER_MAX);
+		pack_init(&p, &b);
+		pack_map(&p, cases[i].list[0] ? 8 : 7);
+		pack_kv_str(&p, "id", "w-1");
+		pack_kv_str(&p, "version", "1.0");
+		pack_kv_str(&p, "ip", "10.0.0.1");
+		pack_str(&p, "random_ints");
+		pack_array(&p, WORKER_RANDOM_INTS);
+		for (int k = 0; k < WORKER_RANDOM_INTS; k++)
+			pack_int(&p, k);
+		pack_kv_str(&p, "hostname", "app-1");
+		pack_kv_int(&p, "started_at", 1);
+		if (cases[i].list[0])
+			pack_kv_str(&p, "list", cases[i].list);
+		pack_str(&p, cases[i].key);
+		buffer_append(&b, cases[i].value, strlen(cases[i].value));
+		cr_expect_eq(record_parse_worker(b.data, b.len, &w, &why),
+			     cases[i].why ? -EBADMSG : 0, "%zu: %s", i, why ? why : "");
+		if (cases[i].why)
+			cr_expect_str_eq(why, cases[i].why, "%zu", i);
+		worker_free(w);
+		buffer_done(&b);
+	}
 }
