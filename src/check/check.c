@@ -165,7 +165,8 @@ int check_parse(const char *const *argv, struct check_options *ret_options,
 	return 0;
 }
 
-enum zkleader_code check_code(const struct zkleader_answer *a)
+/* The exit code for an answer. */
+static enum zkleader_code code_of(const struct zkleader_answer *a)
 {
 	if (a->leader)
 		return ZKLEADER_OK;
@@ -217,7 +218,7 @@ static int lead(struct zkleader *z, const struct check_options *o, int64_t wait_
 
 	if (r != 0)
 		return r;
-	*ret_code = (int)check_code(&a);
+	*ret_code = (int)code_of(&a);
 	if (o->verbose)
 		say_who(out, o->task, o->any, &a);
 	if (*ret_code == ZKLEADER_CANNOT_TELL)
@@ -243,7 +244,7 @@ static void say_outcome(FILE *out, const char *task, const struct zkleader_tick 
 	}
 }
 
-enum zkleader_code check_once_code(const struct zkleader_tick *t)
+static enum zkleader_code once_code_of(const struct zkleader_tick *t)
 {
 	switch (t->outcome) {
 	case ZKLEADER_YOURS: return ZKLEADER_OK;
@@ -263,7 +264,7 @@ static int once(struct zkleader *z, const struct check_options *o, FILE *out, FI
 
 	if (r != 0)
 		return r;
-	*ret_code = (int)check_once_code(&t);
+	*ret_code = (int)once_code_of(&t);
 	if (o->verbose)
 		say_outcome(out, o->task, &t);
 	if (*ret_code == ZKLEADER_CANNOT_TELL)

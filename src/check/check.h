@@ -33,9 +33,6 @@ struct check_options {
 /* Parses the arguments, without the program's name. 0, or -EINVAL and why says what is wrong. */
 int check_parse(const char *const *argv, struct check_options *ret_options,
 		char why[OPTIONS_WHY_SIZE]);
-/* The exit code for an answer. */
-enum zkleader_code check_code(const struct zkleader_answer *a);
-enum zkleader_code check_once_code(const struct zkleader_tick *t);
 /* The program: its exit code. */
 int check_run(const char *const *argv, FILE *out, FILE *err);
 

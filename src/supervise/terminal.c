@@ -15,20 +15,21 @@ void terminal_init(struct terminal *t)
 	};
 }
 
-bool terminal_is_home(const struct terminal *t)
+/* Whether our group is in the foreground. */
+static bool is_home(const struct terminal *t)
 {
 	return t->fd >= 0 && tcgetpgrp(t->fd) == t->home;
 }
 
 bool terminal_is_for_job(const struct terminal *t)
 {
-	return terminal_is_home(t) && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	return is_home(t) && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
 bool terminal_give(struct terminal *t, pid_t group)
 {
 	t->wanted = true;
-	return terminal_is_home(t) && tcsetpgrp(t->fd, group) == 0;
+	return is_home(t) && tcsetpgrp(t->fd, group) == 0;
 }
 
 bool terminal_take(struct terminal *t, pid_t group)

@@ -13,8 +13,6 @@ struct terminal {
 
 /* To be called in the process group that the shell made. */
 void terminal_init(struct terminal *t);
-/* Whether our group is in the foreground. */
-bool terminal_is_home(const struct terminal *t);
 /*
  * Whether the job gets the terminal at its start: its standard input is the terminal, and our group
  * is not a pipeline whose other processes might read.

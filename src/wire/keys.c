@@ -243,7 +243,7 @@ static void pack_value(struct pack *p, const struct key *key, const void *record
 	}
 }
 
-void keys_pack(struct pack *p, const struct keys *keys, const void *record)
+static void pack_map_of(struct pack *p, const struct keys *keys, const void *record)
 {
 	size_t n = 0;
 
@@ -264,7 +264,7 @@ int keys_write(struct buffer *out, const struct keys *keys, const void *record)
 	struct pack p;
 
 	pack_init(&p, out);
-	keys_pack(&p, keys, record);
+	pack_map_of(&p, keys, record);
 	if (p.failed == 0 && out->len - before <= keys->max)
 		return 0;
 	buffer_truncate(out, before);

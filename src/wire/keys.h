@@ -116,8 +116,6 @@ int keys_read(const void *data, size_t len, const struct keys *keys, void *ret_r
 	      const char **ret_why);
 /* Appends the record to out: 0, or -ENOBUFS and nothing is appended. */
 int keys_write(struct buffer *out, const struct keys *keys, const void *record);
-/* Packs the record's map. */
-void keys_pack(struct pack *p, const struct keys *keys, const void *record);
 /*
  * The functions of a kind of record, for its header: record_pack_NAME() as keys_write(), and
  * record_parse_NAME() as keys_read().

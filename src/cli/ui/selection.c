@@ -36,11 +36,6 @@ int selection_check_state(const char *state)
 	return -EINVAL;
 }
 
-bool selection_filters(const struct selection *s)
-{
-	return s->leader || s->state || s->mine || s->no_leader;
-}
-
 /* Whether a host is wanted. The name "db1" also selects db1.example.com. */
 static bool is_host(const char *wanted, const char *host)
 {

@@ -29,8 +29,6 @@ int selection_check_state(const char *state);
 const char *selection_state(const json_t *task);
 /* Whether the task is led; with partitions, whether each of them is. */
 bool selection_is_led(const json_t *task);
-/* Whether the selection goes by anything but names. */
-bool selection_filters(const struct selection *s);
 /* The entries of an answer to `tasks` that are selected, sorted, in a new array for the caller. */
 json_t *selection_take(const struct selection *s, const json_t *tasks);
 /*

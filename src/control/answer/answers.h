@@ -24,11 +24,6 @@ void answers_pack_worker(struct pack *p, const struct node *s, const struct memb
 size_t answers_count_led(const struct node *s, const struct member *m);
 /* The keys `leader`, `token` and `since`, as far as known; all nil: nobody leads. */
 void answers_pack_leadership(struct pack *p, const struct task *t);
-/*
- * The time up to which a clock that was ahead has decided the ticks of all elections of the task;
- * 0: none.
- */
-int64_t answers_decided_ms(const struct node *s, const struct listing *listing);
 /* The key `due`: the next time by the schedule of the task, nil. */
 void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing);
 /* The key `refused` and the worker nodes that were refused as members. */

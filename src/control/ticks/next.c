@@ -34,7 +34,11 @@ struct next_task {
 	size_t n;
 };
 
-int64_t answers_decided_ms(const struct node *s, const struct listing *listing)
+/*
+ * The time up to which a clock that was ahead has decided the ticks of all elections of the task;
+ * 0: none.
+ */
+static int64_t decided_ms_of(const struct node *s, const struct listing *listing)
 {
 	int64_t first_ms = 0;
 
@@ -52,7 +56,7 @@ void answers_pack_due(struct pack *p, const struct node *s, struct listing *list
 	int64_t from_ms = host_wall_ms(s->host), decided_ms = 0;
 
 	if (listing)
-		decided_ms = answers_decided_ms(s, listing);
+		decided_ms = decided_ms_of(s, listing);
 	if (decided_ms > from_ms)
 		from_ms = decided_ms;
 	pack_kv_time(p, "due", listing ? listing_due_ms(listing, from_ms) : 0);
@@ -145,7 +149,7 @@ static void add(struct next_request *r, const struct task_config *t, const char 
 	const struct task *task = tasks_find(&s->leaders, name, strlen(name));
 	const struct listing *listing = listings_find(&s->leaders, name, strlen(name));
 	int64_t decided_ms = task      ? schedules_decided_until(&s->schedules, task)
-			     : listing ? answers_decided_ms(s, listing)
+			     : listing ? decided_ms_of(s, listing)
 				       : 0;
 
 	r->tasks = mem_resize(r->tasks, r->n + 1, sizeof(*r->tasks));

@@ -310,6 +310,21 @@ static void on_changed(struct lock_place *p, struct lock_actions *a)
 		a->hurry = p->state == LOCK_WAITING; /* the outstanding requests read the change */
 }
 
+/* Asserts the invariants; called at the end of every step. */
+static void check(const struct lock_place *p)
+{
+	static const unsigned needs[LOCK_STATES] = {
+		[LOCK_ENTERING] = TO(LOCK_ENTER) | TO(LOCK_TAKE) | TO(LOCK_JUDGE) | TO(LOCK_RESET) |
+				  TO(LOCK_ASIDE),
+		[LOCK_WAITING] = TO(LOCK_NOTHING) | TO(LOCK_LIST) | TO(LOCK_WATCH) | TO(LOCK_TAKE),
+		[LOCK_HELD] = TO(LOCK_NOTHING) | TO(LOCK_TAKE) | TO(LOCK_TELL),
+		[LOCK_LEAVING] = ~0u,
+		[LOCK_GONE] = TO(LOCK_NOTHING),
+	};
+
+	assert(p->state < LOCK_STATES && (needs[p->state] & TO(p->need)));
+}
+
 void lock_place_step(struct lock_place *p, const struct lock_event *event, struct lock_actions *out)
 {
 	*out = (struct lock_actions){0};
@@ -334,19 +349,5 @@ void lock_place_step(struct lock_place *p, const struct lock_event *event, struc
 	}
 	if (p->state == LOCK_GONE)
 		p->need = LOCK_NOTHING;
-	lock_place_check(p);
-}
-
-void lock_place_check(const struct lock_place *p)
-{
-	static const unsigned needs[LOCK_STATES] = {
-		[LOCK_ENTERING] = TO(LOCK_ENTER) | TO(LOCK_TAKE) | TO(LOCK_JUDGE) | TO(LOCK_RESET) |
-				  TO(LOCK_ASIDE),
-		[LOCK_WAITING] = TO(LOCK_NOTHING) | TO(LOCK_LIST) | TO(LOCK_WATCH) | TO(LOCK_TAKE),
-		[LOCK_HELD] = TO(LOCK_NOTHING) | TO(LOCK_TAKE) | TO(LOCK_TELL),
-		[LOCK_LEAVING] = ~0u,
-		[LOCK_GONE] = TO(LOCK_NOTHING),
-	};
-
-	assert(p->state < LOCK_STATES && (needs[p->state] & TO(p->need)));
+	check(p);
 }

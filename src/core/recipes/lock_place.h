@@ -124,7 +124,5 @@ void lock_place_init(struct lock_place *p, int64_t slots, bool maybe);
 void lock_place_step(struct lock_place *p, const struct lock_event *event,
 		     struct lock_actions *ret_actions);
 bool lock_move_allowed(enum lock_state from, enum lock_state to);
-/* Asserts the invariants; called at the end of every step. */
-void lock_place_check(const struct lock_place *p);
 
 #endif

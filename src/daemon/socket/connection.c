@@ -21,7 +21,8 @@ static struct client *client_of(struct peer *peer)
 	return (struct client *)peer;
 }
 
-size_t connection_unsent(const struct client *c)
+/* Bytes not yet sent to it. */
+static size_t unsent(const struct client *c)
 {
 	return c->out.len + c->sending.len;
 }
@@ -240,7 +241,7 @@ static void read_or_wait(struct client *c)
 
 void connection_advance(struct client *c)
 {
-	bool full = connection_unsent(c) >= unsent_high(c);
+	bool full = unsent(c) >= unsent_high(c);
 
 	if (c->broken && !c->corked)
 		connection_drop(c);
@@ -446,7 +447,7 @@ bool peer_takes_more(const struct peer *peer)
 {
 	const struct client *c = (const struct client *)peer;
 
-	return !c->closing && !c->failed && !c->broken && connection_unsent(c) < unsent_high(c);
+	return !c->closing && !c->failed && !c->broken && unsent(c) < unsent_high(c);
 }
 
 bool peer_may_wait(const struct peer *peer)
@@ -471,14 +472,14 @@ struct pack *peer_begin_notification(struct peer *peer, const char *method)
 
 	if (c->broken)
 		return NULL;
-	if (connection_unsent(c) < most) {
+	if (unsent(c) < most) {
 		struct pack *p = peer_begin(peer);
 
 		rpc_pack_notify(p, method);
 		return p;
 	}
 	log_warning("a subscriber does not read, and is dropped", LOG_INT("pid", c->peer.pid),
-		    LOG_INT("unsent", connection_unsent(c)));
+		    LOG_INT("unsent", unsent(c)));
 	give_up(c);
 	return NULL;
 }

@@ -18,8 +18,6 @@ void connection_advance(struct client *c);
 void connection_flush(struct client *c);
 /* Updates its account with its present use. */
 void connection_count(struct client *c);
-/* Bytes not yet sent to it. */
-size_t connection_unsent(const struct client *c);
 
 /* control.c's: takes the connections that had to wait for the next turn. */
 void control_accept_more(struct control *control);

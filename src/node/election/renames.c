@@ -30,7 +30,7 @@ static bool is_held(const struct task *t)
 }
 
 /* The other name of its task, or of this partition of it: the former one, or else the later one. */
-void renames_other(const struct task *t, char name[NAME_ELECTION_MAX + 1])
+static void other_name(const struct task *t, char name[NAME_ELECTION_MAX + 1])
 {
 	const char *task = t->settings->renamed_from ? t->settings->renamed_from : t->rename.later;
 
@@ -200,7 +200,7 @@ static void move(struct renames *r, const struct task *t)
 	char former[NAME_ELECTION_MAX + 1];
 
 	r->busy = true;
-	renames_other(t, former);
+	other_name(t, former);
 	rename_move_begin(r->leaders->session, t->name, former, &handlers);
 }
 
@@ -262,7 +262,7 @@ void renames_prove(const struct task *t, char paths[2][STORE_PATH_MAX],
 	const struct node_settings *s = t->leaders->session->settings;
 	char other[NAME_ELECTION_MAX + 1];
 
-	renames_other(t, other);
+	other_name(t, other);
 	path_of(s, PATH_LEADERS, other, paths[0]);
 	path_of_tick(s, other, NULL, paths[1]);
 	for (size_t i = 0; i < 2; i++) {
@@ -301,7 +301,7 @@ void renames_say(const struct task *t, char *text, size_t size)
 	const struct member *m = t->settings->renamed_from ? lister(t) : NULL;
 	char former[NAME_ELECTION_MAX + 1];
 
-	renames_other(t, former);
+	other_name(t, former);
 	if (!t->settings->renamed_from)
 		snprintf(text, size,
 			 "it was called %s meanwhile, whose runs are taken over first%s%s", former,

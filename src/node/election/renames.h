@@ -61,8 +61,6 @@ void renames_forget(struct renames *r);
 bool renames_bar(const struct task *t);
 /* Whether the task has another name, by which it is not to be led at the same time. */
 bool renames_has(const struct task *t);
-/* The other name of the task, or of this partition of it: the former one, or else the later one. */
-void renames_other(const struct task *t, char name[NAME_ELECTION_MAX + 1]);
 /* Adds the checks that the task's claim has to pass; each path serves two of the operations. */
 void renames_prove(const struct task *t, char paths[2][STORE_PATH_MAX],
 		   struct store_op ops[RENAMES_OPS]);

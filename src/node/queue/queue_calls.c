@@ -105,15 +105,6 @@ void queue_calls_forget(struct queue_calls *c, const void *arg)
 			call->fn = NULL;
 }
 
-size_t queue_calls_of(const struct queue_calls *c, const void *arg)
-{
-	size_t n = 0;
-
-	for (const struct queue_call *call = c->list; call; call = call->next)
-		n += call->arg == arg && call->fn;
-	return n;
-}
-
 void queue_calls_init(struct queue_calls *c, struct session *session, void (*landed)(void *arg),
 		      void *arg)
 {

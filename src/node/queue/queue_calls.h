@@ -32,8 +32,6 @@ void queue_calls_init(struct queue_calls *c, struct session *session, void (*lan
 void queue_calls_done(struct queue_calls *c);
 /* Drops the answers to all requests with this arg. */
 void queue_calls_forget(struct queue_calls *c, const void *arg);
-/* Number of outstanding requests with this arg. */
-size_t queue_calls_of(const struct queue_calls *c, const void *arg);
 
 /* As store_…() */
 void queue_get(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg);

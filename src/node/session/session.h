@@ -133,8 +133,6 @@ void session_registered(struct session *s, const char *path, int64_t timeout_ms,
 void session_found(struct session *s, const char *path, int64_t timeout_ms);
 /* To be called when another write that checked our registration was committed. */
 void session_confirmed(struct session *s, int64_t sent_ms);
-/* The registration was found to be gone: asks for another by handlers.connected. */
-void session_unregistered(struct session *s);
 /* Sets why the session is not up, for status; false: unchanged. */
 bool session_set_problem(struct session *s, const char *problem);
 /* Why it is not up, for people; "": not known. */

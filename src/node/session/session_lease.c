@@ -108,11 +108,18 @@ static void watch_loss(struct session *s)
 		host_timer_start(&s->loss, session_lease_left(s));
 }
 
-/* The registration is gone that the request checked, unless we have registered again meanwhile. */
+/*
+ * The registration is gone that the request checked, unless we have registered again meanwhile:
+ * asks for another.
+ */
 static void on_missing(struct session *s, const struct store_reply *reply)
 {
-	if (reply->sent_ms > s->registered_ms)
-		session_unregistered(s);
+	if (reply->sent_ms <= s->registered_ms || !s->registration[0])
+		return;
+	log_warning("registration gone", LOG_STR("path", s->registration));
+	s->registration[0] = '\0';
+	s->published_ms = 0;
+	s->handlers.connected(s->handlers.arg);
 }
 
 static void on_confirm_reply(void *arg, const struct store_reply *reply)
@@ -275,16 +282,6 @@ void session_found(struct session *s, const char *path, int64_t timeout_ms)
 	s->published_ms = timeout_ms;
 	lengthen(s);
 	session_confirm(s);
-}
-
-void session_unregistered(struct session *s)
-{
-	if (!s->registration[0])
-		return;
-	log_warning("registration gone", LOG_STR("path", s->registration));
-	s->registration[0] = '\0';
-	s->published_ms = 0;
-	s->handlers.connected(s->handlers.arg);
 }
 
 static void set_leased(struct session *s)

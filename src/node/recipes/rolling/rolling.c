@@ -55,6 +55,30 @@ static void end(struct rolling_op *op)
 		free_op(op);
 }
 
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Sets the timer for the next deadline. */
+static void wake(struct rolling *r)
+{
+	int64_t now = host_now_ms(r->session->host), first = INT64_MAX;
+
+	for (const struct rolling_op *op = r->ops; op; op = op->next) {
+		first = sooner(first, op->deadline_ms);
+		/* An op with outstanding requests continues with their answers. */
+		if (op->retry_ms > 0 && op->pending == 0)
+			first = sooner(first, op->retry_ms);
+		if (op->ask.order == ROLLING_FREE)
+			first = sooner(first, now + ROLLING_LOOK_MS);
+	}
+	if (first == INT64_MAX)
+		host_timer_stop(&r->due);
+	else
+		host_timer_start(&r->due, first > now ? first - now : 0);
+}
+
 /* Whether the order may leave something in ZooKeeper that nothing would remove. */
 static bool leaves_behind(const struct rolling_op *op)
 {
@@ -88,7 +112,7 @@ void rolling_tell(struct rolling_op *op, enum rolling_result result, const char 
 		leave(op);
 	else
 		end(op);
-	rolling_wake(r);
+	wake(r);
 }
 
 void rolling_cancel(struct rolling_op *op)
@@ -100,14 +124,14 @@ void rolling_cancel(struct rolling_op *op)
 		leave(op);
 	else
 		end(op);
-	rolling_wake(r);
+	wake(r);
 }
 
 bool rolling_answered(struct rolling_op *op)
 {
 	op->pending--;
 	if (!op->ended && op->pending == 0 && op->retry_ms > 0)
-		rolling_wake(op->rolling);
+		wake(op->rolling);
 	if (!op->ended)
 		return true;
 	if (op->pending == 0)
@@ -117,7 +141,8 @@ bool rolling_answered(struct rolling_op *op)
 
 /* --- health --------------------------------------------------------------- */
 
-bool rolling_is_healthy(const struct rolling *r)
+/* Whether this node is ready: a confirmed session, registered, no check of its health fails. */
+static bool is_healthy(const struct rolling *r)
 {
 	const struct registry *reg = r->registry;
 	const struct member *self = registry_self(reg);
@@ -131,7 +156,7 @@ bool rolling_is_soaked(struct rolling_op *op)
 {
 	int64_t now = host_now_ms(op->rolling->session->host);
 
-	if (!rolling_is_healthy(op->rolling))
+	if (!is_healthy(op->rolling))
 		op->healthy_ms = 0;
 	else if (op->healthy_ms == 0)
 		op->healthy_ms = now;
@@ -140,35 +165,12 @@ bool rolling_is_soaked(struct rolling_op *op)
 
 /* --- all ops -------------------------------------------------------------- */
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-void rolling_wake(struct rolling *r)
-{
-	int64_t now = host_now_ms(r->session->host), first = INT64_MAX;
-
-	for (const struct rolling_op *op = r->ops; op; op = op->next) {
-		first = sooner(first, op->deadline_ms);
-		/* An op with outstanding requests continues with their answers. */
-		if (op->retry_ms > 0 && op->pending == 0)
-			first = sooner(first, op->retry_ms);
-		if (op->ask.order == ROLLING_FREE)
-			first = sooner(first, now + ROLLING_LOOK_MS);
-	}
-	if (first == INT64_MAX)
-		host_timer_stop(&r->due);
-	else
-		host_timer_start(&r->due, first > now ? first - now : 0);
-}
-
 void rolling_retry(struct rolling_op *op, int64_t ms)
 {
 	op->retry_ms = host_now_ms(op->rolling->session->host) + ms;
 	if (op->retry_ms == 0)
 		op->retry_ms = 1;
-	rolling_wake(op->rolling);
+	wake(op->rolling);
 }
 
 /* The order's deadline has passed. */
@@ -207,7 +209,7 @@ static void on_due(void *arg)
 		next = op->next;
 		go_on(op, now);
 	}
-	rolling_wake(r);
+	wake(r);
 }
 
 /* A session is confirmed again: events may have been missed. */

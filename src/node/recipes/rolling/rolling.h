@@ -145,7 +145,5 @@ typedef void (*rolling_groups_fn)(void *arg, char *const *names, size_t n);
 void rolling_groups(struct rolling *r, rolling_groups_fn fn, void *arg);
 /* Whether that drain seems to have no slot: only RELEASE ends it. */
 bool rolling_is_stray(const struct rolling *r, const char *drain);
-/* Whether this node is ready: a confirmed session, registered, no check of its health fails. */
-bool rolling_is_healthy(const struct rolling *r);
 
 #endif

@@ -48,8 +48,6 @@ void rolling_retry(struct rolling_op *op, int64_t ms);
 void rolling_unwatch(struct rolling_op *op);
 /* FREE: whether the node has been healthy for the soak time. */
 bool rolling_is_soaked(struct rolling_op *op);
-/* Sets the timer for the next deadline. */
-void rolling_wake(struct rolling *r);
 /* Called for each answer. False: the op has ended, and the answer is to be ignored. */
 bool rolling_answered(struct rolling_op *op);
 
