@@ -1,5 +1,7 @@
 #include "control/recipes/recipes.h"
 
+#include <assert.h>
+
 #include "base/text/duration.h"
 #include "base/text/utf8.h"
 #include "control/answer/answers.h"
@@ -17,6 +19,7 @@ static void pack_lock(struct pack *p, const struct lock_answer *a)
 					       [LOCK_NOT_IN_TIME] = "waited",
 					       [LOCK_OTHER_SLOTS] = "slots"};
 
+	assert(a->outcome <= LOCK_OTHER_SLOTS);
 	pack_map(p, 4);
 	pack_kv_str(p, "outcome", outcomes[a->outcome]);
 	pack_kv_int(p, "token", a->token);

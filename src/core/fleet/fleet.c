@@ -190,6 +190,7 @@ static void grade_members(struct fleet *f)
 		struct member *m = f->by_version[i];
 		if (strcmp(versions[j], m->worker->version) != 0)
 			j++;
+		assert(j < n);
 		m->grade = grades[j];
 	}
 }

@@ -1,5 +1,6 @@
 #include "node/session/watches.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,11 +83,13 @@ static void pump_removals(struct watches *w);
 /* Updates what follows from a change of the entry, which may be freed. */
 static void settle(struct watches *w, struct watch_entry *e)
 {
-	if (e->n_owners == 0 && e->by_time)
+	bool owned = e->n_owners > 0;
+
+	if (!owned && e->by_time)
 		set_by_time(w, e, false);
 	account(w, e);
 	set_queued(w, e, e->set && e->leaving && e->flying == 0 && !e->removing);
-	if (!e->counted && e->n_owners == 0) {
+	if (!e->counted && !owned) {
 		watch_unlink(w, e);
 		free(e);
 	}
@@ -267,6 +270,7 @@ static struct watch_entry *begin(struct watches *w, const char *path, enum watch
 	set_by_time(w, e, false);
 	o->flying++;
 	e->flying++;
+	assert(e->n_owners > 0);
 	settle(w, e);
 	if (is_always(class))
 		make_room(w);

@@ -92,8 +92,10 @@ static int parse_sorted(struct reader *r, void *record)
 
 static bool is_digest(const char *text, size_t len)
 {
+	static const char digits[] = "0123456789abcdef";
+
 	for (size_t i = 0; i < len; i++)
-		if (!memchr("0123456789abcdef", text[i], 16))
+		if (!memchr(digits, text[i], sizeof(digits) - 1))
 			return false;
 	return len == WORKER_LIST_LEN;
 }
