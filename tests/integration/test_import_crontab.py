@@ -46,7 +46,7 @@ def test_each_name_once(imported):
     ("plain /usr/bin/printf", None), ("@reboot /x", "@reboot"), ("* * * * *", "no command"), ("* * * * /x", "no command"),
     ("61 * * * * /x", "0 to 59"), ("0 0 30 2 * /x", "never comes"), ("nonsense", "five fields"), ("@never /x", ""),
     ("* * * * * %only input", "no command"), ("* * * * * x 'a\tb'", "tab"), ("* * * * * a\x07b", "control"),
-    ("A=\x01", "control")])
+    ("A=\x01", "control"), ("0 2 * * %p \r", "no command")])
 def test_what_is_not_taken_over(imported, line, says):
     found = imported(f"0 0 * * * /good\n{line}\n", "--user", "app")
     assert names(found) == ["good"] and [r["line"] for r in found["refused"]] == [2]

@@ -230,6 +230,8 @@ static void take_command(struct rest r, struct crontab_line *l)
 		n--;
 	l->command = mem_strndup(text, n);
 	free(text);
+	if (n == 0)
+		bad(l, NO_COMMAND);
 }
 
 static void parse_job(struct rest r, bool system, struct crontab_line *l)
@@ -256,8 +258,6 @@ static void parse_job(struct rest r, bool system, struct crontab_line *l)
 		bad(l, AT_REBOOT);
 	else if (system && r.p == r.end)
 		bad(l, l->user[0] ? NO_USER : NO_COMMAND);
-	else if (r.p == r.end || *r.p == '%')
-		bad(l, NO_COMMAND);
 	else
 		take_command(r, l);
 }
