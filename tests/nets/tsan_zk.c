@@ -6,6 +6,7 @@
  *
  * Every request has to be answered exactly once, and at least LEAST of them with success. Prints how many.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,9 +154,15 @@ static void start(struct client *c)
 		ask(c, 0);
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	struct client clients[HANDLES];
+	pthread_t first;
 	int rounds = argc == 4 ? atoi(argv[2]) : 0, least = argc == 4 ? atoi(argv[3]) : 0;
 
 	if (rounds <= 0) {
@@ -163,6 +170,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	servers = argv[1];
+	/* TSan starts a thread of its own with the first of ours: store_open() must not count it. */
+	if (pthread_create(&first, NULL, nothing, NULL) == 0)
+		pthread_join(first, NULL);
 	log_setup(LOG_DEBUG, LOG_TEXT, false);
 	host.loop = uv_default_loop();
 	for (int i = 0; i < HANDLES; i++) {
