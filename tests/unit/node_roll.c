@@ -567,23 +567,51 @@ Test(roll, many_new_workers_do_not_wait_for_long)
 	buffer_done(&chunk);
 }
 
-/* Whoever keeps it has to read as many. */
-Test(roll, the_more_are_new_the_longer_they_wait)
+static struct store_reply hosts(size_t n)
 {
 	static char *list[2500], ids[2500][8];
 
-	for (size_t i = 0; i < 2500; i++) {
+	for (size_t i = 0; i < n; i++) {
 		snprintf(ids[i], sizeof(ids[i]), "w%04zu", i);
 		list[i] = ids[i];
 	}
-	answers("list! workers",
-		as_of(10, (struct store_reply){.code = STORE_OK, .names = list, .n_names = 2500}));
-	answers("get! roll", failed(STORE_NO_NODE));
-	answers("exists! roll", failed(STORE_NO_NODE));
+	return as_of(10, (struct store_reply){.code = STORE_OK, .names = list, .n_names = n});
+}
+
+/* Whoever keeps it has to read as many. */
+Test(roll, the_more_are_new_the_longer_they_wait)
+{
+	answers("list! workers", hosts(2500));
+	answers("get! roll", head_of(4, 8, NULL, NULL));
 	answers("exists! roll/keeper", owned_by(OTHER));
 	pass(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS - 1);
 	cr_expect_not(is_open("get workers/w0001"));
 	pass(100);
+	cr_expect(is_open("get workers/w0001"));
+}
+
+Test(roll, while_its_keeper_reads_the_fleet_nobody_else_does)
+{
+	answers("list! workers", hosts(2500));
+	answers("get! roll", failed(STORE_NO_NODE));
+	answers("exists! roll", failed(STORE_NO_NODE));
+	answers("exists! roll/keeper", owned_by(OTHER));
+	for (int64_t ms = 0; ms < TIMEOUT_MS - 1000; ms += 500) {
+		pass(500);
+		cr_assert_not(is_open("get workers/w0001"), "after %d ms", (int)ms);
+	}
+	pass(3000); /* but not for ever */
+	cr_expect(is_open("get workers/w0001"));
+}
+
+Test(roll, where_nobody_keeps_it_its_first_head_is_not_waited_for)
+{
+	snprintf(registry.id, sizeof(registry.id), "x"); /* our turn to keep it is the last one */
+	answers("list! workers", hosts(2500));
+	answers("get! roll", failed(STORE_NO_NODE));
+	answers("exists! roll", failed(STORE_NO_NODE));
+	answers("exists! roll/keeper", failed(STORE_NO_NODE));
+	pass(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS + 100);
 	cr_expect(is_open("get workers/w0001"));
 }
 
@@ -805,6 +833,26 @@ Test(roll, who_was_first_is_left_to_keep_it)
 	idle();
 }
 
+/* Whoever is about to keep it reads the fleet: more at a time than those who would wait for it. */
+Test(roll, who_is_not_the_first_leaves_the_reading_to_that_one)
+{
+	answers("list! workers", hosts(300));
+	answers("get! roll", failed(STORE_NO_NODE));
+	answers("exists! roll", failed(STORE_NO_NODE));
+	answers("exists! roll/keeper", failed(STORE_NO_NODE));
+	registry.roll.ours = registry.workers.first = true; /* as in its turn */
+	folder_release(&registry.workers);
+	pass(0);
+	cr_expect_eq(registry.workers.reads, 300);
+	fires(STORE_NODE_CREATED, "roll/keeper");
+	answers("exists! roll/keeper", owned_by(OTHER));
+	pass(FOLDER_LIST_EVERY_MS);
+	answers("list! workers", hosts(350));
+	cr_expect_not(registry.workers.first);
+	pass(1000);
+	cr_expect_not(is_open("get workers/w0340"));
+}
+
 Test(roll, a_write_that_is_refused_is_done_again_once_all_is_known)
 {
 	keep();
@@ -904,4 +952,22 @@ Test(roll, whoever_keeps_it_and_does_nothing_makes_room)
 	pass(2000);
 	answers("delete roll/keeper", ok());
 	answers("exists! roll/keeper", failed(STORE_NO_NODE));
+}
+
+/* An attempt to keep it that came too late is repeated soon: that says nothing against who was first. */
+Test(roll, whoever_keeps_it_has_its_time_whatever_turn_comes_before)
+{
+	follow();
+	looks(counts(12, 3));
+	pass(ROLL_LAG_MS + 100);
+	answers("list! workers", as_of(12, names("b", "c", "me", NULL)));
+	answers("get workers/c", record_of("c"));
+	registry.roll.turning = true;
+	registry.roll.turn_ms = host.now_ms + ROLL_TURN_MS;
+	host_timer_start(&registry.roll.turn, ROLL_TURN_MS);
+	answers("get! roll", head_of(10, 10, NULL, NULL));
+	pass(TIMEOUT_MS - 1000);
+	idle();
+	pass(2000);
+	answers("delete roll/keeper", ok());
 }

@@ -184,7 +184,9 @@ static size_t reads_max(const struct folder *f)
 {
 	size_t share = FOLDER_READS_OF_ALL / (folder_names(f) + 1);
 
-	if (f->first || share > FOLDER_READS_MAX)
+	if (f->first)
+		return FOLDER_READS_FIRST;
+	if (share > FOLDER_READS_MAX)
 		return FOLDER_READS_MAX;
 	return share > FOLDER_READS_MIN ? share : FOLDER_READS_MIN;
 }

@@ -25,6 +25,8 @@
 #define FOLDER_READS_MAX    100
 #define FOLDER_READS_MIN    4
 #define FOLDER_READS_OF_ALL 20000
+/* Likewise of the one that the others wait for: its answers come late while all list the folder. */
+#define FOLDER_READS_FIRST 1000
 
 struct folder_handlers {
 	/* A new node. The code is OK, NO_AUTH or FAILED; it is not read again. */

@@ -62,10 +62,13 @@ void roll_seek(struct roll *r, int64_t ms)
 	host_timer_start(&r->seek, ms);
 }
 
-/* Whoever keeps it goes on, and so it may be that we need not list: but not for ever. */
+/*
+ * Whoever keeps it goes on, or reads the fleet to write the first head, and so it may be that we
+ * need not list: but not for ever.
+ */
 static bool has_time(struct roll *r)
 {
-	bool goes_on = r->head.zxid > r->patient_with;
+	bool goes_on = r->sum != r->patient_with || (r->blank && !r->vacant);
 
 	return goes_on &&
 	       host_now_ms(r->session->host) - r->patient_ms < session_told_timeout(r->session);
@@ -111,7 +114,7 @@ void roll_be_patient(struct roll *r)
 	if (r->patient_ms == 0)
 		r->patient_ms = host_now_ms(r->session->host);
 	r->patient = true;
-	r->patient_with = r->head.zxid;
+	r->patient_with = r->sum;
 	host_timer_start(&r->seek, patience(r));
 }
 
@@ -266,7 +269,8 @@ static void follow(struct roll *r)
 		r->state = ROLL_FOLLOWING;
 		host_timer_stop(&r->seek);
 		r->folder->first = false;
-		r->collects = r->doubted = false;
+		r->collects = false;
+		r->doubted_ms = 0;
 		folder_quiet(r->folder, true);
 		look_later(r);
 	}

@@ -71,8 +71,9 @@ struct roll {
 	int64_t sum;
 	int32_t version;
 	bool there, asked, again;
+	bool blank;   /* it has no head: whoever keeps it is about to write one */
 	bool patient; /* seeking: the head is behind, and has time; the timer runs */
-	int64_t patient_ms, patient_with; /* since when, 0; with a head as of that transaction */
+	int64_t patient_ms, patient_with; /* since when, 0; with a head of that sum */
 	bool waited;			  /* and that is over */
 	bool behind;	    /* seeking: the timer runs to the next list, as the log has a gap */
 	bool told;	    /* that it lags, or differs; until it is followed again */
@@ -98,12 +99,12 @@ struct roll {
 		turn;	      /* to make ROOT/roll/keeper, or to write what is left to be written */
 	bool watched, vacant; /* the keeper; vacant: there is none */
 	bool turning, ours;   /* the timer runs; ours: it is our turn */
-	bool doubted;	      /* then the keeper's term is ended, as it does nothing */
-	bool collects;	      /* changes are noted as pending */
-	int64_t turn_ms;      /* CLOCK_BOOTTIME: when the timer fires */
-	int64_t sent_ms;      /* likewise: when the head was written last */
-	int64_t collected;    /* the head's zxid that they follow; 0: they have a gap */
-	int64_t written;      /* the sum of the head that we wrote last */
+	int64_t doubted_ms; /* when the keeper's term is ended, as it does nothing; 0: it is not */
+	bool collects;	    /* changes are noted as pending */
+	int64_t turn_ms;    /* CLOCK_BOOTTIME: when the timer fires */
+	int64_t sent_ms;    /* likewise: when the head was written last */
+	int64_t collected;  /* the head's zxid that they follow; 0: they have a gap */
+	int64_t written;    /* the sum of the head that we wrote last */
 	struct roll_pending pending;
 	struct {
 		struct buffer bytes;

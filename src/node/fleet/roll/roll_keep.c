@@ -110,7 +110,8 @@ static bool has_chunk(const struct store_reply *reply, size_t k)
 static void end_turn(struct roll *r)
 {
 	host_timer_stop(&r->turn);
-	r->turning = r->doubted = r->resting = false;
+	r->turning = r->resting = false;
+	r->doubted_ms = 0;
 }
 
 static void on_made(void *arg, const struct store_reply *reply)
@@ -148,6 +149,13 @@ static void keep(struct roll *r)
 	store_children(r->session->store, path, false, on_made, r);
 }
 
+/* Somebody else was first: we need not read the fleet for all others. */
+static void yield_turn(struct roll *r)
+{
+	r->ours = r->folder->first = false;
+	roll_seek(r, 0);
+}
+
 static void on_keeper(void *arg, const struct store_reply *reply)
 {
 	struct roll *r = arg;
@@ -165,6 +173,8 @@ static void on_keeper(void *arg, const struct store_reply *reply)
 		end_turn(r);
 	if (r->vacant)
 		keep_turn(r, until_turn(r));
+	else if (r->ours)
+		yield_turn(r);
 }
 
 void keep_watch(struct roll *r)
@@ -224,8 +234,11 @@ bool keep_claim(struct roll *r)
  */
 void keep_doubt(struct roll *r)
 {
-	r->doubted = true;
-	keep_turn(r, session_told_timeout(r->session) + until_turn(r));
+	int64_t now = host_now_ms(r->session->host);
+
+	if (r->doubted_ms == 0)
+		r->doubted_ms = now + session_told_timeout(r->session) + until_turn(r);
+	keep_turn(r, r->doubted_ms > now ? r->doubted_ms - now : 0);
 }
 
 static void on_deposed(void *arg, const struct store_reply *reply)
@@ -263,8 +276,11 @@ static void on_turn(void *arg)
 		collect(r);
 		r->ours = r->folder->first = true;
 		roll_seek(r, 0);
-	} else if (r->state == ROLL_SEEKING && r->doubted) {
-		depose(r);
+	} else if (r->state == ROLL_SEEKING && r->doubted_ms > 0) {
+		if (host_now_ms(r->session->host) >= r->doubted_ms)
+			depose(r);
+		else
+			keep_doubt(r); /* the turn was for something else */
 	}
 }
 

@@ -15,6 +15,7 @@ static void take_head(struct roll *r, const struct store_reply *reply)
 	r->head.zxid = 0;
 	r->sum = 0;
 	r->version = reply->stat.version;
+	r->blank = reply->code == STORE_NO_NODE || (reply->code == STORE_OK && reply->len == 0);
 	if (reply->code != STORE_OK || reply->len == 0 ||
 	    roll_parse_head(reply->data, reply->len, &r->bytes, &r->head, &r->sum, &why) == 0)
 		return;
