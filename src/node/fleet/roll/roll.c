@@ -49,7 +49,7 @@ static int64_t patience(const struct roll *r)
 static void forget_search(struct roll *r)
 {
 	r->first = r->patient_ms = 0;
-	r->waited = r->patient = r->behind = false;
+	r->waited = r->patient = r->behind = r->renewed = false;
 }
 
 void roll_seek(struct roll *r, int64_t ms)
@@ -81,6 +81,13 @@ static void on_seek(void *arg)
 	if (r->state == ROLL_SEEKING && r->patient && has_time(r)) {
 		r->patient = false;
 		roll_be_patient(r);
+		return;
+	}
+	/* A fleet that has just begun may be a big one by now, and somebody about to keep it. */
+	if (r->state == ROLL_SEEKING && r->patient && r->blank && r->vacant && !r->renewed) {
+		r->patient = false;
+		r->renewed = true;
+		(void)folder_refresh(r->folder);
 		return;
 	}
 	r->waited |= r->patient;

@@ -74,7 +74,8 @@ struct roll {
 	bool blank;   /* it has no head: whoever keeps it is about to write one */
 	bool patient; /* seeking: the head is behind, and has time; the timer runs */
 	int64_t patient_ms, patient_with; /* since when, 0; with a head of that sum */
-	bool waited;			  /* and that is over */
+	bool renewed;	    /* and the list was made once more, as nobody keeps the roll yet */
+	bool waited;	    /* and that is over */
 	bool behind;	    /* seeking: the timer runs to the next list, as the log has a gap */
 	bool told;	    /* that it lags, or differs; until it is followed again */
 	int64_t bad;	    /* the sum of a head that is not followed any more; 0: none */
