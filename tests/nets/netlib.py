@@ -80,6 +80,7 @@ def command_for(net, program, folder):
     if net == "valgrind":
         return ["nice", "valgrind", "-q", "--trace-children=yes", "--trace-children-skip=/bin/*,/usr/*",
                 "--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
+                "--vgdb=no", f"--suppressions={HERE}/valgrind.supp",
                 f"--log-file={folder}/{program.name}.%p", str(program)], environment()
     if net == "tsan":
         options = f"log_path={folder}/{program.name}:suppressions={HERE}/tsan.supp:history_size=4"
