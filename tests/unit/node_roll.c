@@ -604,6 +604,29 @@ Test(roll, while_its_keeper_reads_the_fleet_nobody_else_does)
 	cr_expect(is_open("get workers/w0001"));
 }
 
+/* Chunks that are still missing come with the next head, whether or not somebody has joined. */
+Test(roll, a_roll_that_is_written_on_is_waited_for)
+{
+	struct roll_head head = {.base = 10, .zxid = 10, .workers = 350, .n_chunks = 4};
+
+	answers("list! workers", hosts(350));
+	for (int32_t version = 1; version <= 2; version++) {
+		head.set = version; /* something is another */
+		buffer_clear(&bytes);
+		cr_assert_gt(roll_pack_head(&bytes, &head), 0);
+		if (version == 2)
+			fires(STORE_NODE_CHANGED, "roll");
+		answers("get! roll",
+			holds(bytes.data, bytes.len, (struct store_stat){.version = version}));
+		if (version == 1)
+			answers("exists! roll/keeper", owned_by(OTHER));
+		pass(ROLL_LAG_MS - 200);
+	}
+	cr_expect_not(is_open("get workers/w0001"), "it has gone on");
+	pass(ROLL_LAG_MS);
+	cr_expect(is_open("get workers/w0001"), "and then not any more");
+}
+
 Test(roll, where_nobody_keeps_it_its_first_head_is_waited_for_twice)
 {
 	snprintf(registry.id, sizeof(registry.id), "x"); /* our turn to keep it is the last one */
