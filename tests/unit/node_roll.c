@@ -1006,5 +1006,9 @@ Test(roll, whoever_keeps_it_has_its_time_whatever_turn_comes_before)
 	pass(TIMEOUT_MS - 1000);
 	idle();
 	pass(2000);
+	fires(STORE_NODE_CHANGED, "roll");
+	answers("get! roll", head_of(10, 10, NULL, NULL));
+	pass(1000);
 	answers("delete roll/keeper", ok());
+	cr_expect_not(is_open("delete roll/keeper"), "once, as another one may keep it by now");
 }

@@ -254,6 +254,7 @@ static void depose(struct roll *r)
 	char path[STORE_PATH_MAX];
 	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
 
+	r->doubted_ms = 0; /* whoever is next has its time, too */
 	log_warning("the roll is not kept by its keeper", LOG_STR("by", r->self));
 	roll_path(r, ROLL_KEEPER, path);
 	store_multi(r->session->store, &op, 1, on_deposed, r);
