@@ -77,21 +77,21 @@ static bool has_time(struct roll *r)
 static void on_seek(void *arg)
 {
 	struct roll *r = arg;
+	bool patient = r->patient;
 
-	if (r->state == ROLL_SEEKING && r->patient && has_time(r)) {
-		r->patient = false;
+	r->patient = false;
+	if (r->state == ROLL_SEEKING && patient && has_time(r)) {
 		roll_be_patient(r);
 		return;
 	}
 	/* A fleet that has just begun may be a big one by now, and somebody about to keep it. */
-	if (r->state == ROLL_SEEKING && r->patient && r->blank && r->vacant && !r->renewed) {
-		r->patient = false;
+	if (r->state == ROLL_SEEKING && patient && r->blank && r->vacant && !r->renewed) {
 		r->renewed = true;
 		(void)folder_refresh(r->folder);
 		return;
 	}
-	r->waited |= r->patient;
-	r->patient = r->behind = false;
+	r->waited |= patient;
+	r->behind = false;
 	if (r->state != ROLL_SEEKING)
 		return;
 	if (r->waited)
