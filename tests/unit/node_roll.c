@@ -627,6 +627,56 @@ Test(roll, a_roll_that_is_written_on_is_waited_for)
 	cr_expect(is_open("get workers/w0001"), "and then not any more");
 }
 
+static void head_counts(int64_t workers)
+{
+	struct roll_head head = {.base = 8, .zxid = 8, .workers = workers};
+
+	answers("list! workers", hosts(350));
+	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
+	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 1}));
+	answers("exists! roll/keeper", owned_by(OTHER));
+}
+
+/* A sidecar that was early has listed few of them. */
+Test(roll, a_head_of_many_is_waited_for_as_long_as_many_wait)
+{
+	head_counts(2500);
+	pass(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS - 1);
+	cr_expect_not(is_open("get workers/w0001"));
+	pass(100);
+	cr_expect(is_open("get workers/w0001"));
+}
+
+Test(roll, a_head_that_counts_too_many_is_waited_for_as_long_as_a_session)
+{
+	head_counts(INT32_MAX);
+	pass(TIMEOUT_MS + 100);
+	cr_expect(is_open("get workers/w0001"));
+}
+
+/* Late answers of a server are no fault of the keeper. */
+Test(roll, an_answer_that_is_late_is_waited_for)
+{
+	struct roll_head head = {.base = 10, .zxid = 10, .workers = 350, .n_chunks = 1};
+
+	answers("list! workers", hosts(350));
+	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
+	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 1}));
+	answers("exists! roll/keeper", owned_by(OTHER));
+	fires(STORE_NODE_CHANGED, "roll");
+	pass(2 * ROLL_LAG_MS);
+	cr_expect_not(is_open("get workers/w0001"), "the next head may have them");
+	head.chunks[0] = 1;
+	buffer_clear(&bytes);
+	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
+	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 2}));
+	cr_expect(is_open("get roll/0"));
+	pass(3 * ROLL_LAG_MS);
+	cr_expect_not(is_open("get workers/w0001"), "the chunk may have them");
+	pass(TIMEOUT_MS - 3 * ROLL_LAG_MS);
+	cr_expect(is_open("get workers/w0001"), "not for ever");
+}
+
 Test(roll, where_nobody_keeps_it_its_first_head_is_waited_for_twice)
 {
 	snprintf(registry.id, sizeof(registry.id), "x"); /* our turn to keep it is the last one */

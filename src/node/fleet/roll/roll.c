@@ -37,12 +37,10 @@ int64_t roll_set_of(const struct roll *r)
 	return set;
 }
 
-/* Ours to bear: how long a roll that is kept may be behind the folder. */
-static int64_t patience(const struct roll *r)
+/* Ours to bear: how long a roll that is kept may be behind the folder, in a fleet of so many. */
+static int64_t patience(int64_t workers)
 {
-	size_t n = folder_names(r->folder);
-
-	return ROLL_LAG_MS + 2 * (int64_t)(n / FOLDER_LIST_NAMES_PER_MS);
+	return ROLL_LAG_MS + 2 * workers / FOLDER_LIST_NAMES_PER_MS;
 }
 
 /* Nothing is known of a roll that is kept, nor how long one has been waited for. */
@@ -63,12 +61,13 @@ void roll_seek(struct roll *r, int64_t ms)
 }
 
 /*
- * Whoever keeps it goes on, or reads the fleet to write the first head, and so it may be that we
- * need not list: but not for ever.
+ * Whoever keeps it goes on, or reads the fleet to write the first head, or the answers are late:
+ * so it may be that we need not list, but not for ever.
  */
 static bool has_time(struct roll *r)
 {
-	bool goes_on = r->sum != r->patient_with || (r->blank && !r->vacant);
+	bool goes_on = r->asked || r->chunk_reads > 0 || r->sum != r->patient_with ||
+		       (r->blank && !r->vacant);
 
 	return goes_on &&
 	       host_now_ms(r->session->host) - r->patient_ms < session_told_timeout(r->session);
@@ -113,8 +112,12 @@ static void seek_in_turn(struct roll *r)
 	roll_seek(r, turn_of(r));
 }
 
+/* A list that was made as the fleet began has few of those whom the head has by now. */
 void roll_be_patient(struct roll *r)
 {
+	int64_t listed = (int64_t)folder_names(r->folder), most = session_told_timeout(r->session);
+	int64_t ms = patience(r->head.workers > listed ? r->head.workers : listed);
+
 	folder_quiet(r->folder, true);
 	if (r->patient || r->behind)
 		return;
@@ -122,7 +125,7 @@ void roll_be_patient(struct roll *r)
 		r->patient_ms = host_now_ms(r->session->host);
 	r->patient = true;
 	r->patient_with = r->sum;
-	host_timer_start(&r->seek, patience(r));
+	host_timer_start(&r->seek, ms < most ? ms : most);
 }
 
 /* Told once, until the roll is followed again and says who is there. */
@@ -167,7 +170,7 @@ static void on_looked(void *arg, const struct store_reply *reply)
 	} else if (reply->code == STORE_OK && reply->stat.pzxid > r->zxid) {
 		if (r->lag_zxid != 0)
 			return;
-		host_timer_start(&r->lag, patience(r));
+		host_timer_start(&r->lag, patience((int64_t)folder_names(r->folder)));
 		r->lag_zxid = reply->stat.pzxid;
 	} else if (reply->code == STORE_OK &&
 		   (reply->stat.pzxid < r->zxid ||
