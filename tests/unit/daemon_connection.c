@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/socket/control.h"
 
 static char folder[] = "/tmp/zkl-connection-XXXXXX";
@@ -22,6 +23,8 @@ static struct {
 	bool answering;	       /* each request, at once */
 	int ends[2];	       /* of the two clients that then ask */
 	size_t told_meanwhile; /* who can read an answer when the second one asks */
+	int64_t asked_us;      /* when the last one asked */
+	int64_t apart_us;      /* from the one before */
 } methods;
 
 static void tell(struct peer *c);
@@ -39,6 +42,8 @@ static size_t can_read(void)
 static void on_request(void *arg, struct peer *c, const struct rpc_message *m)
 {
 	(void)arg, (void)m;
+	methods.apart_us = clock_boot_us() - methods.asked_us;
+	methods.asked_us += methods.apart_us;
 	methods.asked[methods.n_asked++ % 4] = c;
 	if (!methods.answering)
 		return;
@@ -204,12 +209,23 @@ static void two_leave(void)
 	cr_expect_not(methods.gone_meanwhile);
 }
 
-/* When the second of them asks, so many of them can read an answer. */
-static void expect_told_meanwhile(size_t n, const void *request, size_t len)
+static void two_have_asked(const void *request, size_t len)
 {
 	two_ask(request, len);
 	while (methods.n_asked < 2)
 		uv_run(&loop, UV_RUN_ONCE);
+}
+
+/* When the second of them asks in the same turn, so many of them can read an answer. */
+static void expect_told_meanwhile(size_t n, const void *request, size_t len)
+{
+	two_have_asked(request, len);
+	/* A turn has 2 ms: on a busy machine they may be over between the two. */
+	for (int again = 0; methods.apart_us >= 1000 && again < 100; again++) {
+		two_leave();
+		methods.n_asked = methods.gone = 0;
+		two_have_asked(request, len);
+	}
 	cr_expect_eq(methods.told_meanwhile, n);
 	cr_expect_eq(can_read(), 2);
 }
