@@ -552,21 +552,6 @@ Test(roll, many_new_workers_wait_for_one_who_keeps_it)
 	buffer_done(&chunk);
 }
 
-Test(roll, many_new_workers_do_not_wait_for_long)
-{
-	struct buffer chunk;
-
-	answers("list! workers", crowd(&chunk));
-	answers("get! roll", head_of(4, 8, NULL, NULL));
-	answers("exists! roll/keeper", owned_by(OTHER));
-	pass(ROLL_LAG_MS - 1);
-	cr_expect_not(is_open("get workers/w01"));
-	pass(100);
-	answers("get workers/w01", record_of("w01"));
-	cr_expect(is_open("list! workers"));
-	buffer_done(&chunk);
-}
-
 static struct store_reply hosts(size_t n)
 {
 	static char *list[2500], ids[2500][24];
@@ -578,16 +563,73 @@ static struct store_reply hosts(size_t n)
 	return as_of(10, (struct store_reply){.code = STORE_OK, .names = list, .n_names = n});
 }
 
+static bool reads_alone(void)
+{
+	return is_open("get workers/w0001");
+}
+
+static void reads_alone_after(int64_t ms)
+{
+	pass(ms - 1);
+	cr_expect_not(reads_alone(), "before %d ms", (int)ms);
+	pass(100);
+	cr_expect(reads_alone(), "after %d ms", (int)ms);
+}
+
+static void reads_alone_after_a_session(void)
+{
+	for (int64_t ms = 0; ms < TIMEOUT_MS - 1000; ms += 500) {
+		pass(500);
+		cr_assert_not(reads_alone(), "after %d ms", (int)ms);
+	}
+	pass(3000);
+	cr_expect(reads_alone(), "not for ever");
+}
+
+static struct store_reply packed(const struct roll_head *head, int32_t version)
+{
+	buffer_clear(&bytes);
+	cr_assert_gt(roll_pack_head(&bytes, head), 0);
+	return holds(bytes.data, bytes.len, (struct store_stat){.version = version});
+}
+
+/* A roll that is behind the list of so many, and counts so many. */
+static void head_counts(size_t listed, int64_t workers)
+{
+	const struct roll_head head = {.base = 9, .zxid = 9, .workers = workers};
+
+	answers("list! workers", hosts(listed));
+	answers("get! roll", packed(&head, 1));
+	answers("exists! roll/keeper", owned_by(OTHER));
+}
+
+Test(roll, many_new_workers_do_not_wait_for_long)
+{
+	head_counts(CROWD, CROWD);
+	reads_alone_after(ROLL_LAG_MS);
+	answers("get workers/w0001", record_of("w0001"));
+	cr_expect(is_open("list! workers"));
+}
+
 /* Whoever keeps it has to read as many. */
 Test(roll, the_more_are_new_the_longer_they_wait)
 {
-	answers("list! workers", hosts(2500));
-	answers("get! roll", head_of(4, 8, NULL, NULL));
-	answers("exists! roll/keeper", owned_by(OTHER));
-	pass(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS - 1);
-	cr_expect_not(is_open("get workers/w0001"));
-	pass(100);
-	cr_expect(is_open("get workers/w0001"));
+	head_counts(2500, 2500);
+	reads_alone_after(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS);
+}
+
+/* A sidecar that was early has listed few of them. */
+Test(roll, a_head_of_many_is_waited_for_as_long_as_many_wait)
+{
+	head_counts(350, 2500);
+	reads_alone_after(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS);
+}
+
+Test(roll, a_head_that_counts_too_many_is_waited_for_as_long_as_a_session)
+{
+	head_counts(350, INT32_MAX);
+	pass(TIMEOUT_MS + 100);
+	cr_expect(reads_alone());
 }
 
 Test(roll, while_its_keeper_reads_the_fleet_nobody_else_does)
@@ -596,62 +638,61 @@ Test(roll, while_its_keeper_reads_the_fleet_nobody_else_does)
 	answers("get! roll", failed(STORE_NO_NODE));
 	answers("exists! roll", failed(STORE_NO_NODE));
 	answers("exists! roll/keeper", owned_by(OTHER));
-	for (int64_t ms = 0; ms < TIMEOUT_MS - 1000; ms += 500) {
-		pass(500);
-		cr_assert_not(is_open("get workers/w0001"), "after %d ms", (int)ms);
-	}
-	pass(3000); /* but not for ever */
-	cr_expect(is_open("get workers/w0001"));
+	reads_alone_after_a_session();
 }
 
-/* Chunks that are still missing come with the next head, whether or not somebody has joined. */
+Test(roll, a_head_with_few_of_those_listed_is_of_a_keeper_that_reads_on)
+{
+	head_counts(350, 250);
+	reads_alone_after_a_session();
+}
+
+Test(roll, chunks_that_are_to_be_written_are_waited_for)
+{
+	const struct roll_head head = {.base = 10, .zxid = 10, .workers = 350, .n_chunks = 4};
+
+	answers("list! workers", hosts(350));
+	answers("get! roll", packed(&head, 1));
+	answers("exists! roll/keeper", owned_by(OTHER));
+	reads_alone_after_a_session();
+}
+
+/* The last quarter of a fleet is in fewer chunks than it has workers. */
+Test(roll, the_rest_is_read_from_the_rest_of_the_chunks)
+{
+	struct roll_head head = {.base = 10, .zxid = 10, .workers = 500, .n_chunks = 2};
+	struct store_reply list = hosts(500);
+	struct buffer chunk;
+
+	answers("list! workers", list);
+	buffer_init(&chunk, 2 * ROLL_BYTES_MAX);
+	for (size_t i = 120; i < 500; i++) {
+		struct roll_entry e = entry_of(list.names[i]);
+		roll_pack_entry(&joined, &e);
+	}
+	head.chunks[0] = roll_seal(&chunk, joined.data, joined.len);
+	answers("get! roll", packed(&head, 1));
+	answers("get roll/0", holds(chunk.data, chunk.len, (struct store_stat){.version = 1}));
+	answers("exists! roll/keeper", owned_by(OTHER));
+	cr_expect_not(reads_alone());
+	head.chunks[1] = 1;
+	tells_roll(packed(&head, 2));
+	cr_expect(is_open("get roll/1") && !is_open("get roll/0") && !reads_alone());
+	buffer_done(&chunk);
+}
+
 Test(roll, a_roll_that_is_written_on_is_waited_for)
 {
-	struct roll_head head = {.base = 10, .zxid = 10, .workers = 350, .n_chunks = 4};
+	struct roll_head head = {.base = 9, .zxid = 9, .workers = 350};
 
-	answers("list! workers", hosts(350));
-	for (int32_t version = 1; version <= 2; version++) {
-		head.set = version; /* something is another */
-		buffer_clear(&bytes);
-		cr_assert_gt(roll_pack_head(&bytes, &head), 0);
-		if (version == 2)
-			fires(STORE_NODE_CHANGED, "roll");
-		answers("get! roll",
-			holds(bytes.data, bytes.len, (struct store_stat){.version = version}));
-		if (version == 1)
-			answers("exists! roll/keeper", owned_by(OTHER));
-		pass(ROLL_LAG_MS - 200);
-	}
-	cr_expect_not(is_open("get workers/w0001"), "it has gone on");
+	head_counts(350, 350);
+	pass(ROLL_LAG_MS - 200);
+	head.set = 1; /* something is another */
+	tells_roll(packed(&head, 2));
+	pass(ROLL_LAG_MS - 200);
+	cr_expect_not(reads_alone(), "it has gone on");
 	pass(ROLL_LAG_MS);
-	cr_expect(is_open("get workers/w0001"), "and then not any more");
-}
-
-static void head_counts(int64_t workers)
-{
-	struct roll_head head = {.base = 8, .zxid = 8, .workers = workers};
-
-	answers("list! workers", hosts(350));
-	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
-	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 1}));
-	answers("exists! roll/keeper", owned_by(OTHER));
-}
-
-/* A sidecar that was early has listed few of them. */
-Test(roll, a_head_of_many_is_waited_for_as_long_as_many_wait)
-{
-	head_counts(2500);
-	pass(ROLL_LAG_MS + 2 * 2500 / FOLDER_LIST_NAMES_PER_MS - 1);
-	cr_expect_not(is_open("get workers/w0001"));
-	pass(100);
-	cr_expect(is_open("get workers/w0001"));
-}
-
-Test(roll, a_head_that_counts_too_many_is_waited_for_as_long_as_a_session)
-{
-	head_counts(INT32_MAX);
-	pass(TIMEOUT_MS + 100);
-	cr_expect(is_open("get workers/w0001"));
+	cr_expect(reads_alone(), "and then not any more");
 }
 
 /* Late answers of a server are no fault of the keeper. */
@@ -659,22 +700,57 @@ Test(roll, an_answer_that_is_late_is_waited_for)
 {
 	struct roll_head head = {.base = 10, .zxid = 10, .workers = 350, .n_chunks = 1};
 
-	answers("list! workers", hosts(350));
-	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
-	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 1}));
-	answers("exists! roll/keeper", owned_by(OTHER));
+	head_counts(350, 350);
 	fires(STORE_NODE_CHANGED, "roll");
 	pass(2 * ROLL_LAG_MS);
-	cr_expect_not(is_open("get workers/w0001"), "the next head may have them");
+	cr_expect_not(reads_alone(), "the next head may have them");
 	head.chunks[0] = 1;
-	buffer_clear(&bytes);
-	cr_assert_gt(roll_pack_head(&bytes, &head), 0);
-	answers("get! roll", holds(bytes.data, bytes.len, (struct store_stat){.version = 2}));
+	answers("get! roll", packed(&head, 2));
 	cr_expect(is_open("get roll/0"));
 	pass(3 * ROLL_LAG_MS);
-	cr_expect_not(is_open("get workers/w0001"), "the chunk may have them");
+	cr_expect_not(reads_alone(), "the chunk may have them");
 	pass(TIMEOUT_MS - 3 * ROLL_LAG_MS);
-	cr_expect(is_open("get workers/w0001"), "not for ever");
+	cr_expect(reads_alone(), "not for ever");
+}
+
+/* A sidecar that has read the fleet alone finds, so much later, that it is bigger, and that the roll has all of it. */
+static void finds_more(int64_t ms)
+{
+	const struct roll_head head = {.base = 20, .zxid = 20, .workers = 2500};
+
+	head_counts(350, 350);
+	pass(ms);
+	cr_expect(reads_alone());
+	answers("list! workers", hosts(350));
+	answers("get! roll", packed(&head, 2));
+	pass(350 / ROLL_LISTS_PER_MS);
+	answers("list! workers", as_of(20, hosts(2500)));
+}
+
+Test(roll, who_was_not_patient_enough_waits_again_for_a_roll_of_more)
+{
+	finds_more(TIMEOUT_MS / 2);
+	cr_expect(registry.workers.held);
+}
+
+Test(roll, who_was_patient_for_a_session_does_not_wait_again)
+{
+	finds_more(TIMEOUT_MS + 1000);
+	cr_expect_not(registry.workers.held);
+}
+
+Test(roll, one_whose_log_begins_after_a_newer_list_is_not_waited_for)
+{
+	const struct roll_head lie = {.base = 20, .zxid = 20, .workers = 350};
+
+	answers("list! workers", hosts(350));
+	answers("get! roll", packed(&lie, 1));
+	answers("exists! roll/keeper", owned_by(OTHER));
+	pass(350 / ROLL_LISTS_PER_MS);
+	answers("list! workers", hosts(350));
+	cr_expect_not(reads_alone());
+	answers("get! roll", packed(&lie, 1));
+	cr_expect(reads_alone());
 }
 
 Test(roll, where_nobody_keeps_it_its_first_head_is_waited_for_twice)

@@ -60,17 +60,30 @@ void roll_seek(struct roll *r, int64_t ms)
 	host_timer_start(&r->seek, ms);
 }
 
+/* We have not waited for a session timeout yet. */
+static bool is_early(const struct roll *r)
+{
+	return host_now_ms(r->session->host) - r->patient_ms < session_told_timeout(r->session);
+}
+
+/* Whoever keeps it reads the fleet still, or has not written all of it. */
+static bool is_begun(const struct roll *r)
+{
+	bool few = 4 * (size_t)r->head.workers < 3 * folder_names(r->folder);
+
+	return r->blank || (r->head.zxid > 0 && (few || roll_lacks_chunks(r)));
+}
+
 /*
- * Whoever keeps it goes on, or reads the fleet to write the first head, or the answers are late:
- * so it may be that we need not list, but not for ever.
+ * Whoever keeps it goes on, or has just begun, or the answers are late: so it may be that we need
+ * not list, but not for ever.
  */
 static bool has_time(struct roll *r)
 {
 	bool goes_on = r->asked || r->chunk_reads > 0 || r->sum != r->patient_with ||
-		       (r->blank && !r->vacant);
+		       (is_begun(r) && !r->vacant);
 
-	return goes_on &&
-	       host_now_ms(r->session->host) - r->patient_ms < session_told_timeout(r->session);
+	return goes_on && is_early(r);
 }
 
 static void on_seek(void *arg)
@@ -296,10 +309,13 @@ static bool is_credible(const struct roll *r)
 
 bool roll_has_gap(const struct roll *r)
 {
-	return r->head.zxid >= r->first && r->head.base > r->zxid;
+	return r->head.zxid >= r->first && r->head.base > r->zxid && r->sum != r->bad;
 }
 
-/* The log does not go back to our own list: another one is made. */
+/*
+ * The log does not go back to our own list: another one is made, and its new nodes wait for what
+ * the roll has of them.
+ */
 static void list_in_turn(struct roll *r)
 {
 	folder_quiet(r->folder, true);
@@ -307,6 +323,7 @@ static void list_in_turn(struct roll *r)
 		host_timer_start(&r->seek, turn_of(r));
 	r->behind = true;
 	r->patient = false;
+	r->waited &= !is_early(r);
 }
 
 /*
@@ -370,6 +387,8 @@ bool roll_listed(struct roll *r)
 	}
 	if (r->state != ROLL_SEEKING)
 		return false;
+	if (r->head.zxid > 0 && r->head.base > r->zxid)
+		r->bad = r->sum; /* a list that is newer has all that the head has */
 	if (r->first == 0)
 		r->first = r->folder->zxid;
 	bool hold = roll_are_many(r) && !r->waited && !r->ours;

@@ -32,6 +32,15 @@ static inline bool roll_are_many(const struct roll *r)
 {
 	return r->folder->n_wanted > ROLL_READS_MIN + r->from / 10;
 }
+/* Some did not fit into the write that made the head. */
+static inline bool roll_lacks_chunks(const struct roll *r)
+{
+	size_t k = 0;
+
+	while (k < r->head.n_chunks && r->head.chunks[k] != 0)
+		k++;
+	return k < r->head.n_chunks;
+}
 /* Whether the head is newer than our first list, and its log does not go back to our last one. */
 bool roll_has_gap(const struct roll *r);
 /* Our place among the workers. */

@@ -39,19 +39,25 @@ static void on_entry(void *arg, const struct roll_entry *e)
 		folder_supply(((struct roll *)arg)->folder, e->id, &reply);
 }
 
+static size_t unread(const struct roll *r)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < r->head.n_chunks; k++)
+		n += !r->has_read[k];
+	return n;
+}
+
+/* A record that is read alone is four times as big as in a chunk. */
 static bool is_worth_chunks(const struct roll *r)
 {
-	return 4 * r->folder->n_wanted >= folder_names(r->folder);
+	return 4 * r->folder->n_wanted * r->head.n_chunks >= folder_names(r->folder) * unread(r);
 }
 
 /* Chunks that are missing, or newer than the head, come with the next one. */
 static bool has_chunks(const struct roll *r)
 {
-	size_t k = 0;
-
-	while (k < r->head.n_chunks && r->has_read[k])
-		k++;
-	return k == r->head.n_chunks || !is_worth_chunks(r) ||
+	return unread(r) == 0 || !is_worth_chunks(r) ||
 	       r->folder->n_wanted <= FOLDER_READS_MAX; /* which take as long as the next head */
 }
 

@@ -113,16 +113,6 @@ static void write_chunk(struct roll *r, struct chunk_writes *w, struct roll_head
 	r->dirty[k] = 0;
 }
 
-/* Some did not fit into the write that made the head. */
-static bool lacks_chunks(const struct roll *r)
-{
-	size_t k = 0;
-
-	while (k < r->head.n_chunks && r->head.chunks[k] != 0)
-		k++;
-	return k < r->head.n_chunks;
-}
-
 static void write_chunks(struct roll *r, struct chunk_writes *w, struct roll_head *head)
 {
 	bool again = false;
@@ -207,7 +197,7 @@ void keep_publish(struct roll *r)
 	buffer_init(&log, 4 * ROLL_LOG_MAX);
 	log_of(r, &head, &log);
 	bool changed = r->head.zxid == 0 || head.zxid != r->head.zxid || head.base != r->head.base;
-	if (changed || r->all_chunks || lacks_chunks(r))
+	if (changed || r->all_chunks || roll_lacks_chunks(r))
 		write_chunks(r, w, &head);
 	if (changed || w->n > 0)
 		send(r, w, &head);
@@ -239,8 +229,8 @@ static void landed(struct roll *r)
 			r->n_made++;
 		more |= r->dirty[k] > 0;
 	}
-	if (more || lacks_chunks(r))
-		keep_turn(r, lacks_chunks(r) ? 0 : REST_MS);
+	if (more || roll_lacks_chunks(r))
+		keep_turn(r, roll_lacks_chunks(r) ? 0 : REST_MS);
 }
 
 /* Nothing of what was sent was written. */
