@@ -199,6 +199,22 @@ def test_a_leader_node_of_ours_that_somebody_overwrites_is_still_ours(fleet, zk)
     assert zk.wait_for_leader(TASK, newer) > token
 
 
+@pytest.mark.parametrize("folders, words", [
+    (("runs", TASK, "2026-11-30T08:00:00Z"), ("history", TASK)),
+    (("roster", "away"), ("roster",)),
+    (("counters", "served"), ("counter", "served")),
+    (("locks", "door"), ("lock", "door", "--wait", "1s", "--", "true")),
+    (("rolling", "web"), ("rolling", "web", "--status")),
+    (("barriers", "start"), ("barrier", "start", "--count", "1", "--timeout", "1s")),
+    (("gangs", "crew"), ("join", "crew", "--count", "1", "--timeout", "1s", "--", "true"))],
+    ids=lambda value: value[0])
+def test_any_other_that_is_garbage_is_named_in_the_log(fleet, zk, program, folders, words):
+    only = fleet.sidecar("only", tasks=[TASK])
+    zk.put(b"\xc1", *folders, ephemeral=False)
+    program("zkleader", "-s", only.socket, *words)
+    only.wait_log(f"znode={zk.path(*folders)} ")
+
+
 def test_what_a_record_says_cannot_forge_a_line_of_the_log(fleet, zk):
     only = fleet.sidecar("only", version="1", tasks=[TASK], log_level="info")
     record = worker_record(hostname='x" token=1 level="error', version='1" leading task="all', tasks=[TASK])

@@ -87,8 +87,8 @@ static void on_record(void *arg, const struct store_reply *reply)
 	o->asking = o->unread = false;
 	if (is_lost(reply))
 		return;
+	path_of_node(o->registry->settings, o->registry->node, path);
 	if (reply->code == STORE_NO_NODE && !obstacle(o)) {
-		path_of_node(o->registry->settings, o->registry->node, path);
 		o->asking = true;
 		watches_exists(&o->session->watches, path, WATCH_RECIPE, o, on_exists, o);
 		return;
@@ -102,7 +102,8 @@ static void on_record(void *arg, const struct store_reply *reply)
 		o->version = reply->stat.version;
 		own_index_go_on(o);
 	} else if (reply->code != STORE_NO_NODE) {
-		log_warning("own number not understood", LOG_STR("why", why));
+		log_warning("own number not understood", LOG_STR("znode", path),
+			    LOG_STR("why", why));
 		o->unread = true;
 		while (o->asks)
 			tell_first(o, -1,

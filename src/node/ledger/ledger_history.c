@@ -64,6 +64,7 @@ static void on_history_record(void *arg, const struct store_reply *reply)
 {
 	struct history_read *read = arg;
 	struct history *h = read->history;
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	if (reply->code == STORE_OK) {
@@ -73,8 +74,9 @@ static void on_history_record(void *arg, const struct store_reply *reply)
 			keep_output(e);
 			h->n++;
 		} else {
-			log_warning("run record refused", LOG_STR("task", h->task),
-				    LOG_STR("tick", read->tick), LOG_STR("why", why));
+			path_of_tick(h->leaders->session->settings, h->task, read->tick, path);
+			log_warning("run record refused", LOG_STR("znode", path),
+				    LOG_STR("why", why));
 		}
 	} else if (reply->code != STORE_NO_NODE) {
 		h->failed = true;

@@ -103,6 +103,7 @@ static void on_at(void *arg, const struct store_reply *reply)
 	struct queue_lead *lead = n->lead;
 	struct given *g = NULL;
 	struct at_record at;
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	lead->given.reads--;
@@ -124,8 +125,9 @@ static void on_at(void *arg, const struct store_reply *reply)
 	} else if (record_parse_at(reply->data, reply->len, &at, &why) == 0) {
 		g->session = at.session;
 	} else {
-		log_warning("assignment not understood", LOG_STR("queue", lead_name(lead)),
-			    LOG_STR("job", g->pointer.uuid), LOG_STR("why", why));
+		(void)path_of_at(lead_paths(lead), lead_name(lead), n->node, &g->pointer, path);
+		log_warning("assignment not understood", LOG_STR("znode", path),
+			    LOG_STR("why", why));
 		g->session = -1; /* belongs to no session */
 	}
 }

@@ -286,9 +286,19 @@ static void on_at(void *arg, const struct store_reply *reply)
 		t->at.session = -1; /* belongs to no session */
 }
 
+static void path_of_given(const struct queue_lead *lead, const struct given *g,
+			  char path[STORE_PATH_MAX])
+{
+	struct job_id id;
+
+	job_pointer_id(&g->pointer, lead_name(lead), &id);
+	path_of_job(lead_paths(lead), &id, path);
+}
+
 static void on_job(void *arg, const struct store_reply *reply)
 {
 	struct takeover *t = arg;
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
@@ -302,8 +312,8 @@ static void on_job(void *arg, const struct store_reply *reply)
 		memcpy(t->data, reply->data, reply->len);
 	if (reply->code == STORE_OK &&
 	    record_parse_job(t->data, reply->len, &t->record, &why) != 0) {
-		log_warning("job not understood", LOG_STR("queue", lead_name(lead_of(t))),
-			    LOG_STR("job", t->given->pointer.uuid), LOG_STR("why", why));
+		path_of_given(lead_of(t), t->given, path);
+		log_warning("job not understood", LOG_STR("znode", path), LOG_STR("why", why));
 		again(t, 60 * QUEUE_AGAIN_MS);
 		return;
 	}
@@ -317,7 +327,6 @@ static void begin(struct given_node *n, struct given *g)
 	struct takeover *t = g->takeover = mem_calloc(1, sizeof(*t));
 	struct queue_lead *lead = n->lead;
 	char path[STORE_PATH_MAX];
-	struct job_id id;
 
 	t->node = n;
 	t->given = g;
@@ -325,8 +334,7 @@ static void begin(struct given_node *n, struct given *g)
 	session_confirm(lead_queues(lead)->session);
 	(void)path_of_at(lead_paths(lead), lead_name(lead), n->node, &g->pointer, path);
 	queue_get(lead_calls(lead), path, on_at, t);
-	job_pointer_id(&g->pointer, lead_name(lead), &id);
-	path_of_job(lead_paths(lead), &id, path);
+	path_of_given(lead, g, path);
 	queue_get(lead_calls(lead), path, on_job, t);
 }
 

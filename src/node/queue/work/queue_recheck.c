@@ -16,6 +16,7 @@ static bool is_ours(const struct work *w)
 
 static bool take_record(struct work *w)
 {
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	free(w->data);
@@ -25,8 +26,8 @@ static bool take_record(struct work *w)
 	w->job_version = w->seen.job_version;
 	if (record_parse_job(w->data, w->len, &w->record, &why) == 0)
 		return true;
-	log_warning("job not understood", LOG_STR("queue", w->queue->name),
-		    LOG_STR("job", w->pointer.uuid), LOG_STR("why", why));
+	work_job_path(w, path);
+	log_warning("job not understood", LOG_STR("znode", path), LOG_STR("why", why));
 	return false;
 }
 
@@ -189,14 +190,16 @@ static void read_one(struct work *w, const struct store_reply *reply)
 static void on_at(void *arg, const struct store_reply *reply)
 {
 	struct work *w = arg;
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	w->seen.at = reply->code;
 	w->seen.at_stat = reply->stat;
 	if (reply->code == STORE_OK &&
 	    record_parse_at(reply->data, reply->len, &w->seen.at_record, &why) != 0) {
-		log_warning("assignment not understood", LOG_STR("queue", w->queue->name),
-			    LOG_STR("job", w->pointer.uuid), LOG_STR("why", why));
+		work_path(w, path);
+		log_warning("assignment not understood", LOG_STR("znode", path),
+			    LOG_STR("why", why));
 		w->seen.at_record.session = 0;
 	}
 	read_one(w, reply);

@@ -256,6 +256,7 @@ static void decide(struct counter_op *op, struct counter_record *record, int32_t
 static void on_read(void *arg, const struct store_reply *reply)
 {
 	struct counter_op *op = arg;
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	if (!answered(op) || reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
@@ -270,8 +271,8 @@ static void on_read(void *arg, const struct store_reply *reply)
 	} else if (record_parse_counter(reply->data, reply->len, record, &why) == 0) {
 		decide(op, record, reply->stat.version);
 	} else {
-		log_warning("counter not understood", LOG_STR("counter", op->name),
-			    LOG_STR("why", why));
+		path_of(op->counters->registry->settings, PATH_COUNTERS, op->name, path);
+		log_warning("counter not understood", LOG_STR("znode", path), LOG_STR("why", why));
 		give_up(op, "there is something else in the counter's place");
 	}
 	free(record);

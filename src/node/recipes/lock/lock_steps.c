@@ -168,16 +168,19 @@ static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct lock *l = arg;
 	struct lock_record record;
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	if (is_over(l))
 		return;
 	l->seen.read = took(l, reply);
 	if (reply->code == STORE_OK &&
-	    record_parse_lock(reply->data, reply->len, &record, &why) == 0)
+	    record_parse_lock(reply->data, reply->len, &record, &why) == 0) {
 		l->seen.slots = record.slots;
-	else if (reply->code == STORE_OK)
-		log_warning("lock not understood", LOG_STR("lock", l->name), LOG_STR("why", why));
+	} else if (reply->code == STORE_OK) {
+		path_of(settings_of(l), PATH_LOCKS, l->name, path);
+		log_warning("lock not understood", LOG_STR("znode", path), LOG_STR("why", why));
+	}
 	landed(l, reply);
 }
 

@@ -248,6 +248,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	const struct party_kind *kind = p->all->kind;
 	const char *why = reply->text;
 	int32_t version = p->version;
+	char path[STORE_PATH_MAX];
 
 	p->busy--; /* two more answers follow */
 	p->lost = party_is_lost(reply);
@@ -260,7 +261,8 @@ static void on_record(void *arg, const struct store_reply *reply)
 	if (p->lost || reply->code == STORE_NO_NODE ||
 	    (p->there && kind->parse(reply->data, reply->len, p->record, &why) == 0))
 		return;
-	log_warning(kind->strange, LOG_STR(kind->word, p->name), LOG_STR("why", why));
+	path_of(p->all->registry->settings, kind->folder, p->name, path);
+	log_warning(kind->strange, LOG_STR("znode", path), LOG_STR("why", why));
 	memset(p->record, 0, kind->record_size);
 	p->refused = true;
 	p->why = p->there ? kind->foreign : "refused by the ZooKeeper server";

@@ -148,10 +148,12 @@ static void on_slot(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK) {
 		h->version = reply->stat.version;
 		h->known = record_parse_rolling_slot(reply->data, reply->len, &h->slot, &why) == 0;
-		if (!h->known)
+		if (!h->known) {
+			(void)path_of_slot(op->rolling->registry->settings, op->ask.group, h->node,
+					   path);
 			log_warning("slot of a rolling restart not understood",
-				    LOG_STR("group", op->ask.group), LOG_STR("node", h->node),
-				    LOG_STR("why", why));
+				    LOG_STR("znode", path), LOG_STR("why", why));
+		}
 	}
 	if (h->known && op->ask.order != ROLLING_STATUS && op->ask.order != ROLLING_OWN) {
 		path_of(op->rolling->registry->settings, PATH_POLICY, h->slot.drain, path);
@@ -222,6 +224,7 @@ static void on_group(void *arg, const struct store_reply *reply)
 {
 	size_t at;
 	struct rolling_op *op = answered(arg, reply, &at);
+	char path[STORE_PATH_MAX];
 	const char *why;
 
 	if (!op)
@@ -231,8 +234,9 @@ static void on_group(void *arg, const struct store_reply *reply)
 	v->version = reply->stat.version;
 	if (v->exists &&
 	    record_parse_rolling_group(reply->data, reply->len, &v->group, &why) != 0) {
-		log_warning("group of a rolling restart not understood",
-			    LOG_STR("group", op->ask.group), LOG_STR("why", why));
+		path_of_rolling(op->rolling->registry->settings, op->ask.group, NULL, NULL, path);
+		log_warning("group of a rolling restart not understood", LOG_STR("znode", path),
+			    LOG_STR("why", why));
 		v->foreign = op->ask.order == ROLLING_RELEASE;
 		op->refused = v->foreign ? NULL : foreign;
 	}

@@ -93,6 +93,7 @@ static void add_found(struct roster *r, const char *node, const struct store_rep
 {
 	struct roster_entry *e = &r->found[r->n_found++];
 	const char *why = reply->text;
+	char path[STORE_PATH_MAX];
 
 	*e = (struct roster_entry){.unread = false};
 	memcpy(e->node, node, strlen(node));
@@ -101,7 +102,8 @@ static void add_found(struct roster *r, const char *node, const struct store_rep
 	if (!e->unread)
 		return;
 	e->record = (struct roster_record){.index = -1};
-	log_warning("roster entry not understood", LOG_STR("node", node), LOG_STR("why", why));
+	(void)path_of_node(r->registry->settings, node, path);
+	log_warning("roster entry not understood", LOG_STR("znode", path), LOG_STR("why", why));
 }
 
 static void on_entry(void *arg, const struct store_reply *reply)
