@@ -206,6 +206,25 @@ def test_files_renamed_into_place_as_editors_and_deployments_do_are_taken(fleet,
     wait_until(lambda: only.leads("linked"), what="a link is followed")
 
 
+def test_what_becomes_of_the_file_behind_a_link_is_seen(fleet, zk):
+    only = fleet.sidecar("only", tasks=["first"])
+    for name in "ab":
+        (only.folder / name).mkdir()
+        (only.folder / name / "real.conf").write_text(task_text(f"of-{name}"), encoding="ascii")
+    (only.folder / "now").symlink_to("a")
+    (only.task_dir / "link.conf").symlink_to("../now/real.conf")
+    wait_until(lambda: only.leads("of-a"), what="it leads")
+    (only.folder / "a" / "real.conf").write_text(task_text("changed"), encoding="ascii")
+    wait_until(lambda: only.task_names() == ["changed", "first"], what="the file has changed")
+    (only.folder / "next").symlink_to("b")
+    os.rename(only.folder / "next", only.folder / "now")
+    wait_until(lambda: only.task_names() == ["first", "of-b"], what="the link on the way leads elsewhere")
+    (only.folder / "b" / "real.conf").unlink()
+    wait_until(lambda: only.problems() or only.task_names() == ["first"], what="the file is gone")
+    (only.folder / "b" / "real.conf").write_text(task_text("back"), encoding="ascii")
+    wait_until(lambda: only.task_names() == ["back", "first"] and only.problems() == [], what="it is there again")
+
+
 def test_a_file_written_in_several_steps_counts_once_it_is_whole(fleet, zk):
     only = fleet.sidecar("only", tasks=["first"])
     with open(only.task_dir / "slow.conf", "w", encoding="ascii") as f:

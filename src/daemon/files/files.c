@@ -1,5 +1,6 @@
 #include "daemon/files/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "core/fleet/rank.h"
 #include "daemon/machine/offload.h"
 
 #define SETTLE_MS     100 /* time without an event before the files are read */
@@ -28,35 +30,61 @@ struct file_look {
 	struct files *files;
 	struct watched_file *file; /* NULL: its result is not wanted any more */
 	char *path;
+	bool links;
 	int inotify, watch; /* the folder is to be watched by that, in place of that; -1: not */
 	struct file_identity is;
 	int error; /* of watching */
 };
 
-static struct file_identity identify(const char *path)
+static struct file_identity identity_of(const struct stat *s)
 {
-	struct stat st;
-
-	if (!path || stat(path, &st) != 0)
-		return (struct file_identity){0};
 	return (struct file_identity){
-		.device = st.st_dev,
-		.inode = st.st_ino,
-		.size = S_ISDIR(st.st_mode) ? 0 : st.st_size,
+		.device = s->st_dev,
+		.inode = s->st_ino,
+		.size = S_ISDIR(s->st_mode) ? 0 : s->st_size,
 		/*
 		 * Changes in a folder are noticed by inotify, which also waits until they have
 		 * settled.
 		 */
-		.changed_ns = S_ISDIR(st.st_mode) ? 0
-						  : (int64_t)st.st_mtim.tv_sec * 1000000000 +
-							    st.st_mtim.tv_nsec,
+		.changed_ns = S_ISDIR(s->st_mode) ? 0
+						  : (int64_t)s->st_mtim.tv_sec * 1000000000 +
+							    s->st_mtim.tv_nsec,
 	};
+}
+
+static struct file_identity identify(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? identity_of(&st) : (struct file_identity){0};
+}
+
+/* Files to which the links of a folder lead: nobody watches them. */
+static uint64_t identify_links(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *e;
+	uint64_t sum = 0;
+
+	while (dir && (e = readdir(dir))) {
+		struct file_identity is = {0};
+		struct stat st;
+
+		if (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN)
+			continue;
+		if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0)
+			is = identity_of(&st);
+		sum += rank_hash(&is, sizeof(is), rank_hash(e->d_name, strlen(e->d_name), 0));
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
 }
 
 static bool same(const struct file_identity *a, const struct file_identity *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       a->changed_ns == b->changed_ns;
+	       a->changed_ns == b->changed_ns && a->links == b->links;
 }
 
 /* --- in the thread ------------------------------------------------------------ */
@@ -70,6 +98,8 @@ static void work(void *arg)
 	struct file_look *l = arg;
 
 	l->is = identify(l->path);
+	if (l->links)
+		l->is.links = identify_links(l->path);
 	if (l->inotify < 0)
 		return;
 	if (l->watch >= 0)
@@ -101,6 +131,7 @@ static struct file_look *look_new(struct files *f, struct watched_file *file)
 	l->files = f;
 	l->file = file;
 	l->path = mem_strdup(file->path);
+	l->links = watch || file->is.links != 0; /* a new link is a change of the folder */
 	l->inotify = watch ? f->inotify : -1;
 	l->watch = watch ? f->watch : -1;
 	l->error = f->error;

@@ -15,6 +15,7 @@ struct file_identity { /* all zero: it is not there */
 	ino_t inode;
 	off_t size;
 	int64_t changed_ns;
+	uint64_t links; /* of a folder: sum of the files to which its links lead; 0: it has none */
 };
 
 struct file_look;
@@ -36,7 +37,7 @@ struct files {
 	int watch;	   /* of the folder, by inotify; -1: it is not watched */
 	uv_poll_t events;  /* of the folder */
 	uv_timer_t settle; /* a file is often written in several steps */
-	uv_timer_t poll;   /* notices what inotify cannot: a replaced folder, a symlinked file */
+	uv_timer_t poll; /* notices what inotify cannot: a replaced folder, a file behind a link */
 	int64_t first_event_ms;
 	int64_t read_again_ms; /* while it cannot be watched: when to look again; 0: it could be */
 	bool rewatch;	       /* the folder may be another one, and is to be watched anew */
