@@ -174,6 +174,19 @@ def test_a_leader_node_that_is_garbage_is_respected_and_named_in_the_log(fleet, 
     wait_until(lambda: only.leads(TASK), what="it leads once the node is gone")
 
 
+def test_a_leader_that_is_no_worker_here_is_told_as_its_node_says(fleet, zk):
+    stranger = zk.server.client()
+    leader = {"id": str(uuid.uuid4()), "ip": "192.0.2.9", "hostname": "elsewhere", "version": "9.9"}
+    zk.put(msgpack.packb({**leader, "since": 1_700_000_000_000}), "leaders", TASK, client=stranger)
+    only = fleet.sidecar("only", version="1", tasks=[TASK])
+    wait_until(lambda: only.check(TASK)["led_by"] == {**leader, "node": ""}, what="it is told")
+    [row] = only.call("tasks", TASK)
+    assert (row["leader"], row["since"]) == ({**leader, "node": ""}, "2023-11-14T22:13:20Z")
+    zk.client.delete(zk.path("leaders", TASK))
+    wait_until(lambda: only.leads(TASK) and only.call("tasks", TASK)[0]["leader"]["hostname"] == socket.gethostname(),
+               what="it leads")
+
+
 def test_a_leader_node_that_is_not_ephemeral_or_names_another_leads_nobody(fleet, zk):
     only = fleet.sidecar("only", version="1", tasks=[TASK])
     zk.wait_for_leader(TASK, only)

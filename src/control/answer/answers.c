@@ -27,12 +27,12 @@ static void pack_leader(struct pack *p, const char *key, const struct task *t)
 		pack_nil(p);
 		return;
 	}
-	/* A leader that is not in the fleet here is known by the id in its leader node alone. */
+	/* A leader that is not in the fleet here is known by its leader node alone. */
 	pack_map(p, 5);
 	pack_kv_str(p, "id", m ? m->worker->id : t->leader.id);
-	pack_kv_str(p, "ip", m ? m->worker->ip : "");
-	pack_kv_str(p, "hostname", m ? m->worker->hostname : "");
-	pack_kv_str(p, "version", m ? m->worker->version : "");
+	pack_kv_str(p, "ip", m ? m->worker->ip : t->leader.ip);
+	pack_kv_str(p, "hostname", m ? m->worker->hostname : t->leader.hostname);
+	pack_kv_str(p, "version", m ? m->worker->version : t->leader.version);
 	pack_kv_str(p, "node", m ? identity_name(m) : "");
 }
 

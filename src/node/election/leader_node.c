@@ -33,6 +33,20 @@ static void node_absent(struct task *t, bool watched)
 						 .unwatched = !watched});
 }
 
+static void take_leader(struct task *t, const struct leader_record *r)
+{
+	ids_set(&t->leaders->ids, &t->leader.id, r->id);
+	ids_set(&t->leaders->ids, &t->leader.ip, r->ip);
+	ids_set(&t->leaders->ids, &t->leader.hostname, r->hostname);
+	ids_set(&t->leaders->ids, &t->leader.version, r->version);
+	t->leader.since = r->since;
+}
+
+static void forget_leader(struct task *t)
+{
+	take_leader(t, &(struct leader_record){.since = 0});
+}
+
 /*
  * Takes the leader from the record. A node that cannot be a leader's is logged once, as it has to
  * be deleted.
@@ -44,8 +58,7 @@ static void take_record(struct task *t, const struct store_reply *reply)
 	char path[STORE_PATH_MAX];
 	const char *why;
 
-	ids_set(&t->leaders->ids, &t->leader.id, "");
-	t->leader.since = 0;
+	forget_leader(t);
 	leader_path(t, path);
 	t->leader.marked = reply->stat.owner == 0 && record_is_marker(reply->data, reply->len);
 	if (t->leader.marked) {
@@ -57,8 +70,7 @@ static void take_record(struct task *t, const struct store_reply *reply)
 				  LOG_STR("znode", path), LOG_STR("why", "it is not ephemeral"),
 				  LOG_STR("remedy", "delete the znode"));
 	} else if (record_parse_leader(reply->data, reply->len, &record, &why) == 0) {
-		ids_set(&t->leaders->ids, &t->leader.id, record.id);
-		t->leader.since = record.since;
+		take_leader(t, &record);
 	} else {
 		log_warning("leader record refused", LOG_STR("znode", path), LOG_STR("why", why));
 	}
@@ -179,8 +191,9 @@ static void on_claimed(struct task *t, const struct store_reply *reply)
 	if (reply->code == STORE_OK) {
 		event.token = reply->stat.mzxid;
 		event.owner = l->session->id;
-		ids_set(&t->leaders->ids, &t->leader.id, l->registry->id);
-		t->leader.since = host_wall_ms(l->session->host);
+		struct leader_record own = {.since = host_wall_ms(l->session->host)};
+		memcpy(own.id, l->registry->id, sizeof(own.id));
+		take_leader(t, &own);
 	}
 	leaders_step(t, &event);
 }
@@ -290,7 +303,7 @@ void leader_node_forget(struct task *t)
 	watches_drop(&t->leaders->session->watches, path, WATCH_NODE, t);
 	t->leader.left_out = false;
 	t->leader.refused = STORE_OK;
-	ids_set(&t->leaders->ids, &t->leader.id, "");
+	forget_leader(t);
 }
 
 void leader_node_init(struct leaders *l)

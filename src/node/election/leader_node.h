@@ -17,8 +17,9 @@ struct task;
 
 /* The leader node of a task. */
 struct task_leader {
-	const char *id;		 /* id of the leader's worker in the node, ""; one of leaders.ids */
-	int64_t since;		 /* ms since the epoch, as the node says; 0 */
+	const char *id; /* id of the leader's worker in the node, ""; one of leaders.ids */
+	const char *ip, *hostname, *version; /* as the node says, likewise */
+	int64_t since;			     /* ms since the epoch, as the node says; 0 */
 	bool left_out;		 /* its claim was left out: the read sent behind it decides */
 	bool marked;		 /* the node is a marker: the task is led by its partitions */
 	unsigned pending;	 /* reads of it that are not answered */
