@@ -197,6 +197,8 @@ static void say_who(FILE *out, const char *name, bool any, const struct zkleader
 		fprintf(out, "%s leads %s, token %" PRIu64 "; this node is %s\n",
 			a->led_by_id[0] != '\0' ? a->led_by_id : "another node", task, a->token,
 			a->state);
+	else if (strcmp(a->state, "disconnected") == 0)
+		fprintf(out, "who leads %s is not known here; this node is disconnected\n", task);
 	else
 		fprintf(out, "nobody leads %s; this node is %s\n", task, a->state);
 }
@@ -228,10 +230,14 @@ static int lead(struct zkleader *z, const struct check_options *o, int64_t wait_
 
 static void say_outcome(FILE *out, const char *task, const struct zkleader_tick *t)
 {
+	int64_t left = t->valid_until - clock_boot_ms();
+
 	switch (t->outcome) {
 	case ZKLEADER_YOURS:
-		fprintf(out, "tick %s of %s is claimed for the caller, token %" PRIu64 "\n",
-			t->tick, task, t->token);
+		fprintf(out,
+			"tick %s of %s is claimed for the caller, token %" PRIu64 ", lease %" PRId64
+			"ms\n",
+			t->tick, task, t->token, left > 0 ? left : 0);
 		break;
 	case ZKLEADER_TAKEN:
 		fprintf(out, "tick %s of %s is claimed already\n", t->tick, task);

@@ -142,7 +142,10 @@ Test(check, exit_codes_and_lines)
 		{{"t", false, "drained", 42, 0, "h", ""}, 1, NULL, "h ("},
 		{{"t", false, "drained", 0, 0, NULL, ""}, 4, NULL, "nobody leads t"},
 		{{"t", false, "paused", 0, 0, NULL, ""}, 4, NULL, "nobody leads t"},
-		{{"t", false, "disconnected", 0, 0, NULL, "no session"}, 2, "no session", "nobody"},
+		{{"t", false, "disconnected", 0, 0, NULL, "no session"},
+		 2,
+		 "no session",
+		 "who leads t is not known here"},
 		/* This node itself, say, but without a lease. */
 		{{"t", false, "disconnected", 42, 0, "h", "no quorum"}, 2, "no quorum", "h ("},
 		{{"t", false, "contending", 0, 0, NULL, "not settled"}, 2, "not settled", "nobody"},
@@ -366,7 +369,7 @@ Test(check, once)
 {
 #define TICK "tick 2026-11-20T02:00:00Z of t "
 	static const struct once_case cases[] = {
-		{"yours", "", 7, 9000, 0, TICK "is claimed for the caller, token 7\n", ""},
+		{"yours", "", 7, 9000, 0, TICK "is claimed for the caller, token 7, lease ", ""},
 		{"yours", "", 0, 9000, 2, "", "makes no sense\n"},
 		{"yours", "", 7, 0, 2, TICK, "zkleader-check: cannot tell: over\n"},
 		{"taken", "", 7, 0, 1, TICK "is claimed already\n", ""},
