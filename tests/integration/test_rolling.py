@@ -155,6 +155,15 @@ def test_one_after_the_other(hosts, folder):
     assert b.rolling("never", "--status")[1] == "never: there has been no rolling restart of it\n"
 
 
+def test_a_damaged_group_keeps_no_other_one_back(hosts, zk):
+    [a] = hosts(1)
+    assert a.begin(GROUP, "--", "true").wait() == 0
+    zk.put(b"\xc1", "rolling", "bad", ephemeral=False)
+    code, out, err = a.rolling("--status")
+    assert (code, out) == (3, "reboots: 0 of 1 slots taken, 0 waiting\n"), err
+    assert "the group bad is not shown" in err and a.rolling("--status", "--json")[0] == 3
+
+
 def test_what_is_seen_of_it_meanwhile(hosts, folder, zk):
     a, b, c = hosts(3)
     command = a.begin(GROUP, "-k", "1", "--soak", "5s", *touching(folder / "go"))  # so that it is seen

@@ -121,33 +121,37 @@ static int show(struct rolling_steps *s)
 	return ZKLEADER_OK;
 }
 
-/* All groups, in the order of their names. */
+/* All groups, in the order of their names. One whose record is damaged keeps no other one back. */
 static int show_all(struct rolling_steps *s)
 {
 	json_auto_t *names = NULL, *groups = json_array();
 	const struct output *o = &s->c->output;
-	int code = ask(s->c, "rolling", JSON_ARRAY, &names);
+	int code = ask(s->c, "rolling", JSON_ARRAY, &names), worst = 0;
 
-	for (size_t i = 0; code == 0 && i < json_array_size(names); i++) {
+	for (size_t i = 0; code != ZKLEADER_CANNOT_TELL && i < json_array_size(names); i++) {
 		json_t *group = NULL;
 
 		s->group = json_string_value(json_array_get(names, i));
 		code = s->group ? look(s, &group) : ZKLEADER_CANNOT_TELL;
-		if (code == 0)
+		if (code == 0) {
 			json_array_append_new(groups, group);
+			continue;
+		}
+		output_error(o, "the group %s is not shown", s->group ? s->group : "");
+		worst = code;
 	}
-	if (code != 0)
+	if (code == ZKLEADER_CANNOT_TELL || !names)
 		return code;
 	if (o->json)
 		output_json(o, groups);
-	else if (json_array_size(groups) == 0)
+	else if (json_array_size(names) == 0)
 		output_line(o, COLOR_NONE, "there has been no rolling restart of any group");
 	for (size_t i = 0; !o->json && i < json_array_size(groups); i++) {
 		if (i > 0)
 			output_line(o, COLOR_NONE, "%s", "");
 		rolling_show(o, json_array_get(groups, i));
 	}
-	return ZKLEADER_OK;
+	return worst;
 }
 
 /* Carries out --release or --resume. */
