@@ -4,10 +4,11 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 
 import pytest
 
-from harness.sidecar import Sidecar, task_text
+from harness.sidecar import Sidecar, build, task_text
 from harness.waiting import holds_for, wait_until
 
 BAD_CONFIG = 78
@@ -381,6 +382,14 @@ def test_help_and_version_exit_0_and_misuse_does_not(program):
     for args in (["--bogus"], ["extra"], ["-c"]):
         outcome = program("zkleaderd", *args)
         assert outcome.code == 1 and outcome.out == "" and outcome.err != ""
+
+
+@pytest.mark.parametrize("name", ["zkleader", "zkleaderd", "zkleader-runner", "zkleader-web", "zkleader-notify"])
+def test_help_that_cannot_be_written_is_no_success(name):
+    for option in ("-h", "-V"):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([build() / name, option], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode != 0 and done.stderr == f"{name}: the output could not be written\n"
 
 
 # --- versions whose form deceives

@@ -161,7 +161,9 @@ int options_program(struct options *o, const struct option_program *p, const cha
 		return OPTION_END;
 	default: return id;
 	}
-	*ret_code = 0;
+	*ret_code = fflush(stdout) == 0 ? 0 : 1;
+	if (*ret_code != 0)
+		fprintf(stderr, "%s: the output could not be written\n", p->name);
 	return OPTION_END;
 }
 
