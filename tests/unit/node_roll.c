@@ -713,6 +713,26 @@ Test(roll, an_answer_that_is_late_is_waited_for)
 	cr_expect(reads_alone(), "not for ever");
 }
 
+static void grows(int64_t ms)
+{
+	head_counts(350, 350);
+	pass(ms);
+	cr_expect(reads_alone());
+	answers("list! workers", hosts(2500));
+}
+
+Test(roll, who_reads_alone_waits_again_where_most_have_come_since)
+{
+	grows(TIMEOUT_MS / 2);
+	cr_expect(registry.workers.held);
+}
+
+Test(roll, who_was_patient_for_a_session_reads_alone_all_who_have_come)
+{
+	grows(TIMEOUT_MS + 1000);
+	cr_expect_not(registry.workers.held);
+}
+
 /* A sidecar that has read the fleet alone finds, so much later, that it is bigger, and that the roll has all of it. */
 static void finds_more(int64_t ms)
 {

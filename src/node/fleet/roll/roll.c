@@ -391,6 +391,8 @@ bool roll_listed(struct roll *r)
 		r->bad = r->sum; /* a list that is newer has all that the head has */
 	if (r->first == 0)
 		r->first = r->folder->zxid;
+	if (is_begun(r) && !r->vacant && is_early(r))
+		r->waited = false; /* more have come than those that were waited for */
 	bool hold = roll_are_many(r) && !r->waited && !r->ours;
 	memset(r->has_read, 0, sizeof(r->has_read));
 	keep_watch(r);
