@@ -89,6 +89,17 @@ def test_ticks_that_are_not_regular_are_not_missed(zk, history):
     assert len(rows(history())[1]) == 5
 
 
+def test_a_schedule_has_no_ticks_but_its_own(zk, history):
+    text = task_text(TASK, schedule="0 2 * * MON-FRI", command=["/bin/true"], user="root")
+    history.sidecar.write_tasks(text)
+    for day in (0, 1, 4, 5, 6):
+        put(zk, 1440 * day)
+    wait_until(lambda: history.sidecar.call("next", TASK), what="the schedule is read")
+    assert [line[1] for line in rows(history())[1]] == ["ok"] * 5
+    found = json.loads(history("--json").out)
+    assert len(found) == 5 and all(r["scheduled"] and "missed_after" not in r for r in found)
+
+
 def test_a_run_whose_node_is_gone_is_lost(zk, history):
     put(zk, 0, state="running", ended_at=None, exit_status=None, session=4711)
     [line] = rows(history())[1]

@@ -87,7 +87,8 @@ static int64_t tick_ms(const json_t *record)
 }
 
 /*
- * The distance between more than half of the neighbouring ticks, or 0: the ticks are not regular.
+ * The distance between more than half of the neighbouring ticks, or 0: the ticks are not regular,
+ * or those of a schedule, where each that was owed and not run has its record.
  */
 static int64_t regular_distance(const json_t *history)
 {
@@ -95,7 +96,7 @@ static int64_t regular_distance(const json_t *history)
 	mem_auto int64_t *gaps = NULL;
 	int64_t middle;
 
-	if (n < RECORDS_MIN)
+	if (n < RECORDS_MIN || json_flag(json_array_get(history, n - 1), "scheduled"))
 		return 0;
 	gaps = mem_calloc(n_gaps, sizeof(*gaps));
 	for (size_t i = 0; i < n_gaps; i++) {
@@ -480,9 +481,9 @@ const struct command command_history = {
 	.help = "the last runs, and the ticks that were missed",
 	.more = "Of one TASK newest last; otherwise those of several in one table, newest first.\n"
 		"STATE is running, ok, failed, timeout, lost (its node or its leadership went),\n"
-		"claimed (by zkleader-check --once, which knows no more of it) or, where the\n"
-		"ticks are regular, missed: no node claimed it; by a schedule: it was decided not\n"
-		"to run it.\n",
+		"claimed (by zkleader-check --once, which knows no more of it) or missed: by a\n"
+		"schedule, it was decided not to run it; without one, where the ticks are\n"
+		"regular, no node claimed it.\n",
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,
 	.run = run,

@@ -22,7 +22,8 @@ struct source {
 	char name[NAME_ELECTION_MAX + 1];
 	unsigned partition;
 	bool is_partition;
-	bool outputs; /* the client may run the task, and so see its output */
+	bool outputs;	/* the client may run the task, and so see its output */
+	bool scheduled; /* its ticks are those of a schedule */
 };
 
 /* The options of a request. */
@@ -105,9 +106,11 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 			 (!h->named	    ? 0U
 			  : s->is_partition ? 2U
 					    : 1U) +
-				 e->cut);
+				 e->cut + s->scheduled);
 	if (e->cut)
 		pack_kv_bool(p, "oldest_kept", true);
+	if (s->scheduled)
+		pack_kv_bool(p, "scheduled", true);
 	if (!h->named)
 		return;
 	pack_kv_str(p, "task", s->name);
@@ -224,8 +227,10 @@ static void add_sources(struct history *h, const char *name, size_t len, size_t 
 	for (size_t k = 0; k < count; k++) {
 		struct source *s = &h->sources[h->n_ledgers++];
 
-		*s = (struct source){
-			.partition = (unsigned)k, .is_partition = n > 0, .outputs = outputs};
+		*s = (struct source){.partition = (unsigned)k,
+				     .is_partition = n > 0,
+				     .outputs = outputs,
+				     .scheduled = settings->schedule != NULL};
 		if (n > 0)
 			snprintf(s->name, sizeof(s->name), "%.*s:%zu", (int)len, name, k);
 		else
