@@ -267,3 +267,30 @@ bool json_flag(const json_t *object, const char *key)
 {
 	return json_is_true(json_object_get(object, key));
 }
+
+char *json_output(const json_t *run)
+{
+	const json_t *value = json_object_get(run, "output");
+	const char *text = json_string_value(value);
+	size_t left = json_string_length(value), n = 0;
+	char *out = NULL;
+
+	if (left == 0)
+		return NULL;
+	left -= text[left - 1] == '\n';
+	for (bool more = true; more;) {
+		const char *end = memchr(text, '\n', left);
+		size_t len = end ? (size_t)(end - text) : left;
+		mem_auto char *line = printable_dup(text, len);
+		size_t shown = strlen(line);
+
+		more = end != NULL;
+		out = mem_resize(out, n + shown + 1, 1);
+		memcpy(out + n, line, shown);
+		n += shown;
+		out[n++] = more ? '\n' : '\0';
+		text += len + more;
+		left -= len + more;
+	}
+	return out;
+}

@@ -25,5 +25,10 @@ int64_t json_number(const json_t *object, const char *key, int64_t fallback);
 /* A worker's name: the first known of its node's name, its hostname, its id and "-". */
 const char *json_worker_name(const json_t *worker);
 bool json_flag(const json_t *object, const char *key);
+/*
+ * What a command wrote, the key `output` of its run or job: lines without anything that could
+ * control a terminal or a page, and no newline at its end. Owned; NULL: there is none.
+ */
+char *json_output(const json_t *run);
 
 #endif

@@ -145,3 +145,31 @@ Test(json, getters_take_what_is_not_there)
 	cr_expect(!json_flag(NULL, "b"));
 	json_decref(o);
 }
+
+Test(json, the_output_of_a_command)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *lines;
+	} outputs[] = {
+		{"", 0, NULL},
+		{"one\n", 4, "one"},
+		{"one\n\ntwo", 8, "one\n\ntwo"},
+		{"\n", 1, ""},
+		{"a\0b\033[1mc\xc2\x85\n<d>\te\n\n", 18, "a\\x00b\\x1b[1mc\\xc2\\x85\n<d>\\te\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+		json_t *run = json_pack("{ss%}", "output", outputs[i].text, outputs[i].len);
+		char *lines = json_output(run);
+
+		if (outputs[i].lines)
+			cr_expect_str_eq(lines ? lines : "none", outputs[i].lines, "case %zu", i);
+		else
+			cr_expect_null(lines);
+		free(lines);
+		json_decref(run);
+	}
+	cr_expect_null(json_output(json_null()));
+}

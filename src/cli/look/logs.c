@@ -7,7 +7,6 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text/printable.h"
 #include "cli/ui/ask.h"
 #include "cli/ui/command.h"
 
@@ -57,22 +56,10 @@ static void say_journal(const char *task, const json_t *record, char text[JOURNA
 		 json_text(record, "task", task), json_text(record, "tick", "-"));
 }
 
-static void print_output(const struct output *o, const char *text)
-{
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		mem_auto char *line = printable_dup(text, n);
-
-		output_line(o, COLOR_NONE, "%s", line);
-		text += n;
-		text += *text == '\n';
-	}
-}
-
 static void print(const struct context *c, const json_t *record)
 {
 	const struct output *o = &c->output;
-	const char *output = json_text(record, "output", NULL);
+	mem_auto char *output = json_output(record);
 	const json_t *status = json_object_get(record, "exit_status");
 	char journal[JOURNAL_SIZE], ended[40] = "";
 
@@ -84,7 +71,7 @@ static void print(const struct context *c, const json_t *record)
 		    json_text(record, "tick", "-"), json_text(record, "state", "-"), ended,
 		    json_worker_name(record));
 	if (output)
-		print_output(o, output);
+		fprintf(o->out, "%s\n", output);
 	else
 		output_line(o, COLOR_DIM,
 			    "(nothing is kept: it has written nothing, goes on, was not started by "

@@ -9,7 +9,7 @@
 #include "api/job_api.h"
 #include "api/json.h"
 #include "base/clock.h"
-#include "base/text/printable.h"
+#include "base/mem.h"
 #include "cli/ui/ask.h"
 #include "wire/pack.h"
 
@@ -55,19 +55,12 @@ static void print_time(const struct output *o, const json_t *job, const char *ke
 	output_line(o, COLOR_NONE, "%-10s %s (%s ago)", key, time, age);
 }
 
-/* Prints the output line by line, each without control characters. */
 void job_text_output(const struct context *c, const json_t *job)
 {
-	const char *output = json_text(job, "output", NULL), *end;
+	mem_auto char *output = json_output(job);
 
-	for (; output && *output; output = end + (*end == '\n')) {
-		char *line;
-
-		end = strchrnul(output, '\n');
-		line = printable_dup(output, (size_t)(end - output));
-		fprintf(c->output.out, "%s\n", line ? line : "");
-		free(line);
-	}
+	if (output)
+		fprintf(c->output.out, "%s\n", output);
 }
 
 void job_text_print(const struct context *c, const json_t *job)

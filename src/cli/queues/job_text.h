@@ -15,7 +15,7 @@ bool job_text_ended(const json_t *job);
 enum color job_text_color(const char *state);
 /* Prints all of the job: a line for each property, and its output. */
 void job_text_print(const struct context *c, const json_t *job);
-/* Prints the output of the job, unchanged, and a newline. */
+/* Prints the output of the job, as json_output() has it, and a newline. */
 void job_text_output(const struct context *c, const json_t *job);
 /* The exit status of the job, or JOB_WITHOUT_STATUS. */
 int job_text_status(const json_t *job);

@@ -158,9 +158,9 @@ void part_status(struct html *h, const json_t *run)
 
 void part_output(struct html *h, const json_t *run, unsigned columns)
 {
-	const char *output = json_text(run, "output", NULL);
+	mem_auto char *output = json_output(run);
 
-	if (!output || !*output)
+	if (!output)
 		return;
 	fprintf(h->out, "<tr class=\"output\"><td colspan=\"%u\"><pre>", columns);
 	html_text(h, output);
