@@ -26,7 +26,7 @@ int64_t json_number(const json_t *object, const char *key, int64_t fallback);
 const char *json_worker_name(const json_t *worker);
 bool json_flag(const json_t *object, const char *key);
 /*
- * What a command wrote, the key `output` of its run or job: lines without anything that could
+ * The output of a command, from its run or job: lines without anything that could
  * control a terminal or a page, and no newline at its end. Owned; NULL: there is none.
  */
 char *json_output(const json_t *run);

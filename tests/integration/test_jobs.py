@@ -655,28 +655,30 @@ def test_a_reload_takes_effect(queues, folder):
     assert changed[0] == 0
 
 
-def test_a_thousand_outstanding_submits_and_more(queues):
+def test_a_thousand_outstanding_requests_and_more(queues):
     a = queues.site("a", queue_text("q", slots=0), runner=False)
     b = queues.site("b", queue_text("q", slots=1, concurrency=1, command=["/bin/sleep", "600"]))
     queues.wait_open()
     n = 2500
-    with a.client(timeout=100) as client:
-        sent = []
 
-        def send():
-            for _ in range(n):
-                sent.append(client.send("submit", "q", {"payload": b"p" * 200}))
-
-        sender = threading.Thread(target=send)
+    def answers(client, *requests):
+        sender = threading.Thread(target=lambda: [client.send(*request) for request in requests])
         sender.start()
-        ids = set()
-        while len(ids) < n:
+        found = []
+        while len(found) < len(requests):
             message = client.read(timeout=60)
             assert message[0] == 1 and message[2] is None, message
-            ids.add(message[3]["id"])
+            found.append(message[3])
         sender.join()
-    assert len(ids) == n and len(sent) == n
-    wait_until(lambda: b.call("queue", "q")["queued"] >= n - 2, what="all of them are there")
+        return found
+
+    with a.client(timeout=100) as client:
+        ids = {job["id"] for job in answers(client, *[("submit", "q", {"payload": b"p" * 200})] * n)}
+        assert len(ids) == n
+        wait_until(lambda: b.call("queue", "q")["queued"] >= n - 2, what="all of them are there")
+        assert {job["id"] for job in answers(client, *(("job", name) for name in ids))} == ids
+        answers(client, *(("cancel", name) for name in ids))
+    wait_until(lambda: b.call("queue", "q")["queued"] == 0, what="all are cancelled")
     assert a.is_running() and b.is_running()
     b.kill()  # what runs there would be waited for
 

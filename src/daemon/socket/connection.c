@@ -153,6 +153,18 @@ static enum urgency urgency_of(struct reader_text method)
 	return URGENCY_TABLE;
 }
 
+/* Requests about jobs wait to be read; others may be what some that are parked wait for. */
+static bool may_wait(struct reader_text method)
+{
+	static const char *const list[] = {"submit", "job",	"cancel", "queue",
+					   "dead",   "requeue", "purge"};
+	size_t i = 0;
+
+	while (i < sizeof(list) / sizeof(list[0]) && !reader_text_is(method, list[i]))
+		i++;
+	return i < sizeof(list) / sizeof(list[0]);
+}
+
 /* Whether the client's next request has been read completely. Notifications are skipped. */
 static bool find_request(struct client *c)
 {
@@ -172,7 +184,7 @@ static bool find_request(struct client *c)
 			return false;
 		}
 		c->full = m.type == RPC_REQUEST && c->peer.parked >= CONTROL_PARKED_MAX;
-		if (c->full && reader_text_is(m.method, "submit"))
+		if (c->full && may_wait(m.method))
 			return false; /* handled once some of the others are answered */
 		if (c->full) {
 			fail(c, "too many requests are waiting on this connection");
