@@ -21,7 +21,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	record_parse_counter record_parse_seen registry_settled draft_successors \
 	gangs_renew gang_is_dead holder_renew leftovers_going \
 	locks_renew lock_place_step lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
-	queues_renew attempt_how job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
+	queues_renew attempt_how job_outcome job_ending_ops assign_pick rate_wait_ms queue_multi \
 	queues_configured worker_answers_for work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep rolling_release \
 	watches_begin watches_drop session_give_up skew_jobs renames_bar worker_is_unhealthy lists_joined lists_watch roll_is_sure keep_watch notices_alone returns_changed own_record_same_tasks
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \

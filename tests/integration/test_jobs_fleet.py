@@ -263,8 +263,8 @@ def test_the_rate_of_the_fleet(queues, folder):
     for job in jobs:
         queues.wait_state(a, job)
     at = sorted(float(line[2]) for line in ran(folder))
-    # A bucket of four, and one more each half of a second; what it takes to begin varies.
-    assert at[11] - at[0] >= 3, "the last eight have waited for two seconds each four"
+    # Four, and four more two seconds later; what it takes to begin varies.
+    assert at[4] - at[0] >= 1 and at[11] - at[0] >= 3
 
 
 @pytest.mark.costly

@@ -37,7 +37,7 @@
 #include "node/queue/queue_ending.h"
 #include "node/queue/work/queue_work.h"
 #include "core/queue/assign.h"
-#include "core/queue/bucket.h"
+#include "core/queue/rate.h"
 #include "node/fleet/policy.h"
 #include "node/election/renames.h"
 #include "node/recipes/roster/roster_write.h"
@@ -864,7 +864,7 @@ WRAPS(queues_renew);
 WRAPS(job_outcome);
 WRAPS(job_ending_ops);
 WRAPS(assign_pick);
-WRAPS(bucket_wait_ms);
+WRAPS(rate_wait_ms);
 WRAPS(work_recheck);
 WRAPS(queue_multi);
 WRAPS(queues_configured);
@@ -1006,9 +1006,9 @@ void __wrap_queue_multi(struct queue_calls *c, const struct store_op *ops, size_
 }
 
 /* The rate is not kept. */
-int64_t __wrap_bucket_wait_ms(const struct bucket *b, int64_t now_ms)
+int64_t __wrap_rate_wait_ms(const struct rate *b, int64_t now_ms)
 {
-	return is("job-rate") ? 0 : __real_bucket_wait_ms(b, now_ms);
+	return is("job-rate") ? 0 : __real_rate_wait_ms(b, now_ms);
 }
 
 /* --- lists ------------------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 #ifndef ZKLEADER_NODE_QUEUE_QUEUE_PARTS_H
 #define ZKLEADER_NODE_QUEUE_QUEUE_PARTS_H
 
-#include "core/queue/bucket.h"
+#include "core/queue/rate.h"
 #include "node/election/leaders.h"
 #include "node/queue/queues.h"
 
@@ -119,8 +119,8 @@ struct queue {
 	enum store_code refused; /* code of the last refused attempt to make one; STORE_OK: none */
 	struct queue_lead *lead; /* NULL: this node does not lead the queue */
 	/* state of the leadership with that token, which outlasts a withdrawn yield */
-	struct bucket bucket;
-	int64_t bucket_token;
+	struct rate rate;
+	int64_t rate_token;
 	struct queue_works works; /* jobs assigned to this node */
 	/* Callbacks that this node has given up. */
 	struct {

@@ -145,7 +145,7 @@ static void put_back(struct assign_batch *b, size_t guilty, int64_t in_ms)
 
 	for (size_t i = 0; i < b->n; i++) {
 		if (!b->list[i].item.pointer.callback)
-			bucket_give_back(&lead->bucket);
+			rate_give_back(&lead->rate);
 		if (i != guilty)
 			due_put_back(lead, &b->list[i].item, 0);
 		else if (in_ms >= 0)
@@ -311,7 +311,7 @@ static void fill_in(struct assignment *a, const struct due_item *item, const str
 static bool is_allowed(struct queue_lead *lead, size_t jobs, int64_t now)
 {
 	const struct queue_settings *s = &lead->queue->settings;
-	int64_t wait_ms = bucket_wait_ms(&lead->bucket, now);
+	int64_t wait_ms = rate_wait_ms(&lead->rate, now);
 
 	if (wait_ms > 0)
 		queues_wake(lead_queues(lead), wait_ms);
@@ -345,7 +345,7 @@ static void fill(struct assign_batch *b, bool callbacks, const struct candidate 
 			continue;
 		}
 		if (!callbacks) {
-			(void)bucket_take(&lead->bucket, now);
+			(void)rate_take(&lead->rate, now);
 			jobs++;
 		}
 		fill_in(&b->list[b->n++], &item, candidates[i].member);

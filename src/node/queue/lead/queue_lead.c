@@ -121,7 +121,7 @@ static void on_read(void *arg, const struct store_reply *reply)
 		return;
 	/* The previous sidecar led with the same token: its burst is used up. */
 	if (lead->fresh && event.token == lead->epoch.token)
-		bucket_drain(&lead->bucket, event.now_ms);
+		rate_use_up(&lead->rate, event.now_ms);
 	lead->fresh = false;
 }
 
@@ -206,8 +206,8 @@ static bool happens(struct queue_lead *lead, const struct epoch_event *event)
 void queue_lead_done(struct queue *queue)
 {
 	if (queue->lead) {
-		queue->bucket = queue->lead->bucket;
-		queue->bucket_token = queue->lead->epoch.token;
+		queue->rate = queue->lead->rate;
+		queue->rate_token = queue->lead->epoch.token;
 		forget(queue->lead);
 	}
 	free(queue->lead);
@@ -238,19 +238,19 @@ static void begin(struct queue *queue, int64_t token, int64_t now)
 	lead->queue = queue;
 	lead->epoch.token = token;
 	lead->tidy.open = -1;
-	lead->fresh = queue->bucket_token != token;
+	lead->fresh = queue->rate_token != token;
 	if (!lead->fresh)
-		lead->bucket = queue->bucket;
+		lead->rate = queue->rate;
 	else
-		bucket_fill(&lead->bucket, queue->settings.rate, queue->settings.rate_ms, now);
+		rate_set(&lead->rate, queue->settings.rate, queue->settings.rate_ms, now);
 }
 
 static void set_rate(struct queue_lead *lead, int64_t now)
 {
 	const struct queue_settings *s = &lead->queue->settings;
 
-	if (lead->bucket.most != s->rate || lead->bucket.period_ms != s->rate_ms)
-		bucket_resize(&lead->bucket, s->rate, s->rate_ms, now);
+	if (lead->rate.most != s->rate || lead->rate.period_ms != s->rate_ms)
+		rate_change(&lead->rate, s->rate, s->rate_ms, now);
 }
 
 void queue_lead_pump(struct queue *queue, int64_t now)

@@ -6,7 +6,7 @@
 #define ZKLEADER_NODE_QUEUE_LEAD_QUEUE_LEAD_H
 
 #include "core/queue/assign.h"
-#include "core/queue/bucket.h"
+#include "core/queue/rate.h"
 #include "core/queue/epoch.h"
 #include "node/queue/queue_parts.h"
 
@@ -170,8 +170,8 @@ struct queue_lead {
 	struct epoch epoch; /* of ROOT/jobs/Q */
 	int64_t retry_ms;
 	bool told_above;
-	struct bucket bucket;
-	bool fresh; /* full bucket; not yet checked whether the previous sidecar used it */
+	struct rate rate;
+	bool fresh; /* it is not known yet whether the sidecar before has used it up */
 	struct due_set due;
 	struct given_set given;
 	struct assigns assigns;
