@@ -126,6 +126,43 @@ static void tell_restart_keys(const struct config *start, const struct config *n
 		add_change(changes, "takes effect with a restart:", keys[i]);
 }
 
+static bool users_differ(const struct config *a, const struct config *b)
+{
+	size_t i = 0;
+
+	while (i < a->n_recipe_users && i < b->n_recipe_users &&
+	       strcmp(a->recipe_users[i], b->recipe_users[i]) == 0)
+		i++;
+	return i < a->n_recipe_users || i < b->n_recipe_users;
+}
+
+/* Tells which keys take effect now, but for the version. */
+static void tell_changed_keys(const struct config *was, const struct config *is,
+			      struct changes *changes)
+{
+	const struct {
+		const char *key;
+		bool changed;
+	} keys[] = {
+		{"yield-delay", was->yield_delay_ms != is->yield_delay_ms},
+		{"stop-wait", was->stop_wait_ms != is->stop_wait_ms},
+		{"tick-guard", was->tick_guard_ms != is->tick_guard_ms},
+		{"clock-tolerance", was->clock_tolerance_ms != is->clock_tolerance_ms},
+		{"task-dir", text_differs(was->task_dir, is->task_dir)},
+		{"version-file", text_differs(was->version_file, is->version_file)},
+		{"version-strip", text_differs(was->version_strip, is->version_strip)},
+		{"timezone", text_differs(was->timezone->name, is->timezone->name)},
+		{"recipe-users", users_differ(was, is)},
+		{"health", !health_config_equal(&was->health, &is->health)},
+		{"log-level or log-format",
+		 was->log_level != is->log_level || was->log_format != is->log_format},
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].changed)
+			add_change(changes, "changed:", keys[i].key);
+}
+
 /*
  * Watches other files if their paths have changed. They are read again once they are watched,
  * because they may have changed since their reading.
@@ -149,18 +186,7 @@ static void apply_config(struct sidecar *s, struct config *config,
 			 LOG_STR("to", config->version));
 		add_line(changes, "version changed:", config->version);
 	}
-	if (old->yield_delay_ms != config->yield_delay_ms)
-		add_change(changes, "changed:", "yield-delay");
-	if (old->stop_wait_ms != config->stop_wait_ms)
-		add_change(changes, "changed:", "stop-wait");
-	if (old->tick_guard_ms != config->tick_guard_ms)
-		add_change(changes, "changed:", "tick-guard");
-	if (old->clock_tolerance_ms != config->clock_tolerance_ms)
-		add_change(changes, "changed:", "clock-tolerance");
-	if (text_differs(old->task_dir, config->task_dir))
-		add_change(changes, "changed:", "task-dir");
-	if (old->log_level != config->log_level || old->log_format != config->log_format)
-		add_change(changes, "changed:", "log-level or log-format");
+	tell_changed_keys(old, config, changes);
 	tell_restart_keys(s->start, config, changes);
 	log_setup(config->log_level, config->log_format, getenv("JOURNAL_STREAM") != NULL);
 	zk_log_detail(config->log_level == LOG_DEBUG);

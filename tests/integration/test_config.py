@@ -327,6 +327,20 @@ def test_reload_reads_all_files_again(fleet, zk, how):
     wait_until(lambda: only.problems() == [], what="all is well again")
 
 
+@pytest.mark.parametrize("key, value", [
+    ("yield-delay", "1s"), ("stop-wait", "2s"), ("tick-guard", "1s"), ("clock-tolerance", "9s"), ("version-strip", "v"),
+    ("timezone", "Europe/Berlin"), ("recipe-users", ["nobody"]), ("health-file", "/nonexistent/x"), ("log-level", "error"),
+    ("task-dir", None)])
+def test_a_key_that_takes_effect_is_told(fleet, zk, key, value):
+    only = fleet.sidecar("only", tasks=["first"])
+    other = only.folder / "other"
+    other.mkdir()
+    only.write_config(**{key.replace("-", "_"): value or other})
+    changes = [c for c in only.call("reload")["changes"] if c.startswith("changed:")]
+    assert len(changes) == 1 and key.split("-file", maxsplit=1)[0] in changes[0], changes
+    assert [c for c in only.call("reload")["changes"] if c.startswith("changed:")] == []
+
+
 def test_a_key_that_needs_a_restart_is_told_and_not_half_applied(fleet, zk):
     only = fleet.sidecar("only", tasks=["first"])
     wait_until(lambda: only.leads("first"), what="it leads")
