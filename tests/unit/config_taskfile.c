@@ -644,6 +644,17 @@ Test(taskdir, each_file_alone)
 
 #define SCHEDULED "schedule = \"@daily\" command = {\"/bin/true\"} user = root"
 
+Test(taskdir, the_fields_of_a_schedule_may_be_apart_by_tabs)
+{
+	struct task_files files;
+
+	put("a.conf",
+	    "task one { schedule = \"0\t2 \t*\t*\tMON\" command = {\"/bin/true\"} user = root }\n");
+	load(&files, "a.conf:one", "");
+	cr_expect_str_eq(files.list[0].tasks[0]->schedule->text, "0 2  * * MON");
+	task_files_done(&files);
+}
+
 /* Such as while the package of the zones is replaced. */
 Test(taskdir, a_zone_that_goes_after_its_file_was_checked)
 {

@@ -72,7 +72,7 @@ static const struct setting_key keys[] = {
 	{"renamed-from", SETTING_TEXT, NULL,
 	 "its former name, whose runs it takes over once no worker lists that", 0, 0, NULL},
 	{"history", SETTING_INTEGER, "50", "run records kept", 1, TASK_HISTORY_MAX, NULL},
-	{"schedule", SETTING_TEXT, NULL,
+	{"schedule", SETTING_FIELDS, NULL,
 	 "when it is due: five fields as in a crontab, @daily and the like, or every D", 0, 0,
 	 NULL},
 	{"timezone", SETTING_TEXT, NULL,

@@ -28,11 +28,13 @@
 	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
 
 /*
- * An ARRAY is a LIST that is never written without its braces. PAIRS is an array of "NAME=VALUE",
- * variables of an environment; a section's own are added to those of `defaults`.
+ * FIELDS are a TEXT in which a tab is a blank. An ARRAY is a LIST that is never written without its
+ * braces. PAIRS is an array of "NAME=VALUE", variables of an environment; a section's own are added
+ * to those of `defaults`.
  */
 enum setting_type {
 	SETTING_TEXT,
+	SETTING_FIELDS,
 	SETTING_DURATION,
 	SETTING_INTEGER,
 	SETTING_CHOICE,

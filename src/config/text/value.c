@@ -172,7 +172,11 @@ bool value_check(const char *file, const struct setting_key *key, struct setting
 		 struct problems *problems)
 {
 	const struct checking c = {file, key, setting, problems};
+	char *tab;
 
+	while (key->type == SETTING_FIELDS && setting->n > 0 &&
+	       (tab = strchr(setting->values[0], '\t')))
+		*tab = ' ';
 	for (size_t i = 0; i < setting->n; i++) {
 		if (!check_text(&c, setting->values[i]))
 			return false;
@@ -186,6 +190,7 @@ bool value_check(const char *file, const struct setting_key *key, struct setting
 	case SETTING_CHOICE: return check_choice(&c);
 	case SETTING_PAIRS: return check_pairs(&c);
 	case SETTING_TEXT:
+	case SETTING_FIELDS:
 	case SETTING_LIST:
 	case SETTING_ARRAY: break;
 	}

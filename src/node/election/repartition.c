@@ -153,12 +153,17 @@ static void say_led(struct partitions_change *c, const struct store_reply *reply
 {
 	struct leader_record record;
 	char text[PARTITIONS_TEXT_MAX];
-	const char *why;
-	bool good = reply->code == STORE_OK && reply->stat.owner != 0 &&
-		    record_parse_leader(reply->data, reply->len, &record, &why) == 0;
+	const char *why, *leader = "somebody";
+	const struct member *m =
+		fleet_find_session(&c->leaders->registry->fleet, reply->stat.owner);
 
+	if (reply->code == STORE_OK && m)
+		leader = identity_name(m);
+	else if (reply->code == STORE_OK && reply->stat.owner != 0 &&
+		 record_parse_leader(reply->data, reply->len, &record, &why) == 0)
+		leader = record.hostname;
 	snprintf(text, sizeof(text), "%s is led by %s still: wait for its job or its pause",
-		 strrchr(path, '/') + 1, good ? record.hostname : "somebody");
+		 strrchr(path, '/') + 1, leader);
 	end(c, PARTITIONS_LED, text);
 }
 

@@ -242,7 +242,8 @@ static void take_over(struct run *r)
 
 	run_event_lost(r->runs->leaders->registry, r->task_name, r->tick, &r->record, true, &event);
 	log_info("taking a run over", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
-		 LOG_STR("from", r->record.hostname), LOG_INT("attempt", attempt));
+		 LOG_STR("from", r->record.node[0] ? r->record.node : r->record.hostname),
+		 LOG_INT("attempt", attempt));
 	/* A run that failed, or was recorded as lost, was announced at that time. */
 	write_attempt(r, attempt, r->state.seen.running ? &event : NULL);
 }
