@@ -323,6 +323,46 @@ def test_trigger(site, folder, zk, program):
     assert (found[0]["output"], found[0]["by"]) == ("done\n", record["by"])
 
 
+@pytest.mark.parametrize("then, code, attempts", [('exit "$((3 - $ZKLEADER_ATTEMPT))"', 0, 3), ("exit 9", 9, 4),
+                                                  ('[ "$ZKLEADER_ATTEMPT" = 2 ] || sleep 60', 0, 2)])
+def test_a_trigger_is_waited_for_to_its_last_attempt(site, folder, program, then, code, attempts):
+    """Attempts that fail, or are ended by `timeout`; asked of a node that does not lead."""
+    task = scheduled("report", writes(folder, then=then), schedule="@yearly", retries=3, retry_delay="1s", timeout="1s")
+    a = site("a", task, version="2.0")
+    other = site("other", task, version="1.0")
+    wait_until(lambda: a.leads("report"), what="it is led")
+    outcome = tool(program, other, "--json", "trigger", "report", "--wait")
+    told = json.loads(outcome.out)
+    assert (outcome.code, told["attempt"], told["retrying"]) == (code, attempts, False)
+    assert [attempt for _, attempt, _ in lines(folder)] == list(range(1, attempts + 1))
+
+
+@pytest.mark.parametrize("end", ["a newer tick", "a pause"])
+def test_what_ends_the_retries_ends_the_wait_for_them(site, folder, program, end):
+    task = scheduled("report", writes(folder, then='exit "$ZKLEADER_ATTEMPT"'), schedule="@yearly", retries=3, retry_delay="1h")
+    a = site("a", task, version="2.0")
+    other = site("other", task, version="1.0")
+    wait_until(lambda: a.leads("report"), what="it is led")
+    ends = []
+    waits = [threading.Thread(target=lambda s=s: ends.append(tool(program, s, "trigger", "report", "--wait").code))
+             for s in (a, other)]
+    waits[0].start()
+    wait_until(lambda: len(lines(folder)) == 1, what="the first has failed")
+    holds_for(lambda: not ends, 3, "another attempt is to come")
+    if end == "a pause":
+        assert tool(program, other, "pause", "report").code == 0
+    else:
+        waits[1].start()
+    waits[0].join(30)
+    assert ends == [1], "its status"
+    if end == "a newer tick":
+        wait_until(lambda: len(lines(folder)) == 2, what="that one has failed")
+        holds_for(lambda: len(ends) == 1, 2, "and is waited for")
+        assert tool(program, other, "pause", "report").code == 0
+        waits[1].join(30)
+        assert ends == [1, 1]
+
+
 def test_each_of_twenty_triggers_of_one_second_runs(site, folder, zk):
     """From two nodes at once, with few records kept: each has a tick of its own."""
     task = scheduled("report", writes(folder), schedule="@yearly", history=3)

@@ -60,6 +60,15 @@ static int tell(struct context *c, const json_t *outcome, const char *tick)
 	return status > 0 ? (int)status : WITHOUT_STATUS;
 }
 
+/* Whether the attempt is the last one of the run. */
+static bool has_ended(const json_t *outcome)
+{
+	const char *state = json_text(outcome, "state", NULL);
+
+	return state && strcmp(state, "running") != 0 &&
+	       !json_is_true(json_object_get(outcome, "retrying"));
+}
+
 static int wait_for(struct context *c, const char *tick, int64_t after)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -67,12 +76,11 @@ static int wait_for(struct context *c, const char *tick, int64_t after)
 	for (int gone = 0; gone < GONE_LOOKS;) {
 		json_auto_t *outcome = NULL;
 		int code = ask_outcome(c, tick, &outcome);
-		const char *state = json_text(outcome, "state", NULL);
 		bool begun = json_number(outcome, "attempt", 0) > after;
 
 		if (code != 0)
 			return code;
-		if (begun && state && strcmp(state, "running") != 0)
+		if (begun && has_ended(outcome))
 			return tell(c, outcome, tick);
 		gone = begun || json_is_true(json_object_get(outcome, "pending")) ? 0 : gone + 1;
 		nanosleep(&pause, NULL);

@@ -17,6 +17,7 @@
 #include "node/fleet/policy.h"
 #include "node/ledger/ledger.h"
 #include "node/node.h"
+#include "node/schedule/schedules.h"
 #include "node/schedule/trigger.h"
 
 #define SECOND_MS INT64_C(1000)
@@ -32,6 +33,7 @@ struct trigger {
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE];
 	struct policy_record record;
+	struct run_record seen; /* outcome: the record without its output; state "": none */
 };
 
 static const struct ask_kind kind = {.size = sizeof(struct trigger), .asks = true};
@@ -234,32 +236,70 @@ void trigger_answer(struct call *call)
 
 /* --- outcome -------------------------------------------------------------- */
 
+static void tell_outcome(struct trigger *t, bool retrying)
+{
+	const struct run_record *r = &t->seen;
+	struct pack *p = ask_result(&t->ask);
+
+	pack_map(p, 7);
+	pack_kv_text(p, "state", r->state);
+	pack_kv_text(p, "why", r->why);
+	pack_kv_str(p, "detail", r->why[0] ? r->detail : NULL);
+	pack_kv_int(p, "attempt", r->attempt);
+	pack_kv_known(p, "exit_status", r->exit_status >= 0, r->exit_status);
+	pack_kv_bool(p, "pending", is_pending(t));
+	pack_kv_bool(p, "retrying", retrying);
+	ask_end(&t->ask);
+}
+
+/*
+ * Whether the task, as this node knows it, lets another attempt follow the one that was read. While
+ * it is paused none does, nor behind the pause.
+ */
+static bool may_follow(const struct trigger *t)
+{
+	const struct leaders *l = &node_of(t)->leaders;
+	const struct task *task = tasks_find(l, t->task, strlen(t->task));
+
+	return task && !task->standing.paused && schedules_follows(task, t->tick, &t->seen);
+}
+
+/* A newer tick, of which the leader alone knows at once, ends the retries. */
+static void on_newest(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
+{
+	struct trigger *t = arg;
+
+	if (ok)
+		tell_outcome(t, n == 0 || strcmp(entries[n - 1].tick, t->tick) <= 0);
+	else
+		refuse(t, RPC_CANNOT_TELL, "the ledger could not be read");
+}
+
 static void on_record(void *arg, enum ledger_result result, const struct run_record *record,
 		      int32_t version)
 {
 	struct trigger *t = arg;
-	const struct registry *r = &node_of(t)->registry;
-	struct run_record why = {.why = ""};
-	struct pack *p;
+	struct ledger_range newest = {.most = 1};
+	const char *state;
 
 	(void)version;
 	if (result != LEDGER_PRESENT && result != LEDGER_ABSENT && result != LEDGER_OLDER) {
 		refuse(t, RPC_CANNOT_TELL, "the ledger could not be read");
 		return;
 	}
-	if (record)
-		why = *record;
-	const char *state = record ? history_state(r, &why) : NULL;
-	p = ask_result(&t->ask);
-	pack_map(p, 6);
-	pack_kv_str(p, "state", state);
-	pack_kv_text(p, "why", why.why);
-	pack_kv_str(p, "detail", why.why[0] ? why.detail : NULL);
-	pack_kv_int(p, "attempt", record ? record->attempt : 0);
-	pack_kv_known(p, "exit_status", record && record->exit_status >= 0,
-		      record ? record->exit_status : 0);
-	pack_kv_bool(p, "pending", is_pending(t));
-	ask_end(&t->ask);
+	t->seen = record ? *record : (struct run_record){.exit_status = -1};
+	t->seen.output = NULL;
+	state = history_state(&node_of(t)->registry, &t->seen);
+	if (strcmp(state, t->seen.state) != 0)
+		snprintf(t->seen.state, sizeof(t->seen.state), "%s", state);
+	if (!may_follow(t)) {
+		tell_outcome(t, false);
+	} else if (strcmp(t->seen.state, "lost") == 0) {
+		tell_outcome(t, true); /* whatever tick is newer */
+	} else {
+		memcpy(newest.since, t->tick, sizeof(newest.since));
+		ledger_history(&t->ask.methods->node->leaders, t->task, &newest, on_newest, t);
+	}
 }
 
 void outcome_answer(struct call *call)
