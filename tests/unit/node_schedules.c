@@ -388,6 +388,20 @@ Test(schedules, a_lost_run_is_run_again_where_that_is_wanted)
 	cr_expect_eq(offered.attempt, 2);
 }
 
+/* Else people would be told of a good end again, once a newer tick has failed. */
+Test(schedules, another_attempt_follows_what_was_lost_and_not_what_is_done)
+{
+	struct run_record r = {.state = "ok", .attempt = 1};
+
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
+	fresh();
+	cr_expect_not(schedules_follows(task_of("report"), minute(0), &r));
+	memcpy(r.state, "lost", sizeof("lost"));
+	cr_expect(schedules_follows(task_of("report"), minute(0), &r));
+	memcpy(r.state, "failed", sizeof("failed"));
+	cr_expect_not(schedules_follows(task_of("report"), minute(0), &r));
+}
+
 /* The lost tick was claimed first, and would not be the newest any more. */
 Test(schedules, what_was_lost_goes_before_what_is_due)
 {

@@ -330,7 +330,8 @@ bool schedules_follows(const struct task *t, const char *tick, const struct run_
 	if (is_failed(&run))
 		return may_retry(t, &run, floor_ms) &&
 		       (!known || strcmp(tick, d->newest.tick) >= 0);
-	return t->settings->on_crash == TASK_ON_CRASH_RERUN && !schedule_is_past(&run, floor_ms) &&
+	return t->settings->on_crash == TASK_ON_CRASH_RERUN && strcmp(run.state, "lost") == 0 &&
+	       !schedule_is_past(&run, floor_ms) &&
 	       (!known || strcmp(tick, d->newest.tick) >= 0 || strcmp(tick, d->open.tick) == 0);
 }
 
