@@ -412,7 +412,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	last_runs_init(&n->last_runs, &n->leaders);
 	overdues_init(&n->overdues, &n->leaders);
 	notices_init(&n->notices, &n->session, &n->registry);
-	losses_init(&n->losses, &n->leaders);
+	losses_init(&n->losses, &n->leaders, &n->runs);
 	outages_init(&n->outages, &n->session, &n->registry);
 	recipes_init(&n->recipes, &n->session, &n->registry, &rolling_handlers);
 	closing_init(&n->closing, &n->session, &n->recipes.roster);

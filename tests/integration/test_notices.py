@@ -470,3 +470,36 @@ def test_a_newer_tick_ends_the_retries_and_people_are_told(fleet, hooks, notifie
     events = sorted(hooks.events(0), key=lambda e: e["time"])
     failed = [e["tick"] for e in events if e["event"] == "failed"]
     assert set(failed) <= {e["tick"] for e in events if e["event"] == "retrying"} and len(set(failed)) == len(failed)
+
+
+@pytest.mark.parametrize("ticks", ["schedule", "trigger"])
+def test_a_good_tick_is_the_last_word(fleet, hooks, notifier, runners, folder, program, ticks):
+    """The tick before it had a retry left: that it has failed is told first. With triggers no other tick comes."""
+    good = folder / "good"
+    text = (section("all", url=hooks.url("/all"), on=["failed", "recovered"]) +
+            section("first", url=hooks.url("/first"), on=["failed", "recovered"], repeat="first"))
+    a = begin(fleet, text=text, tasks=[scheduled(TASK, ["/bin/sh", "-c", f"test -e {good}"], retries=1, retry_delay="1h",
+                                                 schedule="every 3s" if ticks == "schedule" else "@yearly")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    notifier(a)
+    runners(a)
+
+    def failed():
+        return a.log().count("state=failed")
+    for i in range(3):
+        if ticks == "trigger":
+            program("zkleader", "-s", a.socket, "trigger", TASK)
+        wait_until(lambda i=i: failed() > i, 30, "a tick has failed")
+    good.write_text("")
+    if ticks == "trigger":
+        program("zkleader", "-s", a.socket, "trigger", TASK)
+
+    def got(path):
+        return sorted((json.loads(body) for p, body in list(hooks.got) if p == path), key=lambda e: e["time"])
+    wait_until(lambda: [e for e in got("/all") if e["event"] == "recovered"], 30, "it is well again")
+    holds_for(lambda: [e["event"] for e in got("/all")].count("recovered") == 1, 5, "that is told once")
+    all_told, n = got("/all"), failed()
+    assert [e["event"] for e in all_told] == ["failed"] * n + ["recovered"] and all_told[-1]["failed"] == n >= 3
+    ticks_told = [e["tick"] for e in all_told]
+    assert ticks_told == sorted(set(ticks_told)), "each once, in their order"
+    assert [e["event"] for e in got("/first")] == ["failed", "recovered"]

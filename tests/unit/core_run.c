@@ -70,6 +70,17 @@ Test(run, the_leader_claims_and_starts)
 	cr_assert_not(run_is_open(&r));
 }
 
+Test(run, its_end_is_written_behind_those_of_older_runs)
+{
+	going();
+	is(run_finish(&r, T0), RUN_NOTHING);
+	sight.behind = true;
+	is(next(), RUN_NOTHING);
+	cr_assert(run_is_open(&r));
+	sight.behind = false;
+	is(next(), RUN_WRITE_END);
+}
+
 Test(run, without_a_tick_there_is_no_ledger)
 {
 	begin(false, false);

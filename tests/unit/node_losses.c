@@ -6,6 +6,7 @@
 
 #define T1   "2026-11-20T01:00:00Z"
 #define T2   "2026-11-20T02:00:00Z"
+#define T3   "2026-11-20T03:00:00Z"
 #define GONE 'q' /* a session that is no member's */
 #define MANY (LOSSES_LOOKS_MAX + 5)
 
@@ -16,7 +17,7 @@ static struct losses losses;
 static void begin(void)
 {
 	site_begin();
-	losses_init(&losses, &leaders);
+	losses_init(&losses, &leaders, NULL);
 	notices_begin(lost_ones);
 }
 
@@ -110,7 +111,7 @@ Test(losses, what_ended_or_may_go_on_is_left_alone)
 	cr_expect_eq(losses.n_looks, 0);
 }
 
-Test(losses, the_newest_records_are_read_the_newest_first)
+Test(losses, the_newest_records_are_read_the_oldest_first)
 {
 	char path[80];
 
@@ -123,7 +124,7 @@ Test(losses, the_newest_records_are_read_the_newest_first)
 		   "2026-11-20T06:00:00Z", "2026-11-20T12:00:00Z", "2026-11-20T08:00:00Z",
 		   "2026-11-20T01:00:00Z", NULL));
 	for (int i = 0; i < LOSSES_NEWEST; i++) {
-		snprintf(path, sizeof(path), "get runs/report/2026-11-20T%02d:00:00Z", 12 - i);
+		snprintf(path, sizeof(path), "get runs/report/2026-11-20T%02d:00:00Z", 3 + i);
 		asks(path, failed(STORE_NO_NODE));
 	}
 	idle();
@@ -146,15 +147,15 @@ Test(losses, what_cannot_be_read_or_was_taken_over_meanwhile_does_not_stop_the_r
 {
 	lead("report");
 	losses_changed(&losses);
-	asks("list runs/report", names(T1, T2, "2026-11-20T03:00:00Z", NULL));
-	asks("get runs/report/2026-11-20T03:00:00Z", holds("junk", 4, (struct store_stat){0}));
+	asks("list runs/report", names(T1, T2, T3, NULL));
+	asks("get runs/report/" T1, holds("junk", 4, (struct store_stat){0}));
 	asks("get runs/report/" T2, run_of("running", GONE));
 	asks_and_notes(WRITES(T2), failed_at(STORE_BAD_VERSION, 2));
-	asks("get runs/report/" T1, run_of("running", GONE));
-	asks_and_notes(WRITES(T1), ok());
+	asks("get runs/report/" T3, run_of("running", GONE));
+	asks_and_notes(WRITES(T3), ok());
 	idle();
 	cr_expect_eq(n_told, 1, "of the one that was written");
-	cr_expect_str_eq(told.tick, T1);
+	cr_expect_str_eq(told.tick, T3);
 }
 
 /* --- when it is looked for ------------------------------------------------------------------------------ */
@@ -351,13 +352,13 @@ Test(losses, without_a_session_no_look_begins)
 	asks("list runs/report", failed(STORE_NO_NODE));
 }
 
-/* The connection, or the handle, goes while the newest record is read. */
+/* The connection, or the handle, goes while the oldest record is read. */
 static void loses_a_record(enum store_code code)
 {
 	lead("report");
 	losses_changed(&losses);
 	asks("list runs/report", names(T1, T2, NULL));
-	asks("get runs/report/" T2, failed(code));
+	asks("get runs/report/" T1, failed(code));
 	idle();
 	cr_expect_eq(losses.n_looks, 0);
 }
@@ -378,8 +379,8 @@ static void loses_a_write(enum store_code code)
 	lead("report");
 	losses_changed(&losses);
 	asks("list runs/report", names(T1, T2, NULL));
-	asks("get runs/report/" T2, run_of("running", GONE));
-	asks_and_notes(WRITES(T2), failed(code));
+	asks("get runs/report/" T1, run_of("running", GONE));
+	asks_and_notes(WRITES(T1), failed(code));
 	pass(0);
 	for (size_t i = 0; i < store.n_open; i++)
 		cr_expect_null(strstr(store.open[i].text, "runs/"), "%s", store.open[i].text);
@@ -594,4 +595,69 @@ Test(losses, what_cannot_be_looked_at_again_is_looked_for_with_all_others)
 	losses_changed(&losses);
 	pass(LOSSES_AGAIN_MS);
 	asks("list runs/report", names(T1, NULL));
+}
+
+/* --- what comes behind ---------------------------------------------------------------------------------- */
+
+Test(losses, a_new_leader_has_to_look_before_other_ends_are_noted)
+{
+	struct task *t;
+
+	wants_retries();
+	t = task_of("report");
+	cr_expect(losses_pending(t));
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	cr_expect(losses_pending(t));
+	asks("get runs/report/" T1, retrying("failed", host_wall_ms(&host)));
+	cr_expect(losses_pending(t), "it is not written");
+	asks_and_notes(WRITES(T1), ok());
+	cr_expect_not(losses_pending(t));
+	notices_set_rules(&notices, NULL, 0);
+	losses_forget(t);
+	cr_expect_not(losses_pending(t), "nobody wants to know");
+}
+
+Test(losses, what_a_newer_tick_has_ended_is_told_before_its_end)
+{
+	struct run_record r = {.retrying = false};
+	struct task *t;
+
+	wants_retries();
+	t = task_of("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1, retrying("lost", host_wall_ms(&host)));
+	idle();
+	cr_expect_not(losses_pending(t), "it may be begun again");
+	losses_noted(&losses, t, T2, &r); /* its claim */
+	cr_expect(losses_pending(t));
+	asks("get runs/report/" T1, retrying("failed", host_wall_ms(&host)));
+	cr_expect(losses_pending(t));
+	asks_and_notes(WRITES(T1), ok());
+	pass(0);
+	cr_expect_eq(told.event, NOTICE_FAILED);
+	cr_expect_not(losses_pending(t));
+	losses_noted(&losses, t, T2, &r);
+	cr_expect_not(losses_pending(t), "nothing is left to be told");
+	pass(10 * LOSSES_AGAIN_MS);
+	idle();
+}
+
+/* The claim comes while it is being looked at, and its retries are not over yet. */
+Test(losses, a_claim_beside_a_look_has_it_repeated_at_once)
+{
+	struct run_record r = {.retrying = false};
+	struct task *t;
+
+	wants_retries();
+	t = task_of("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	pass(0);
+	losses_noted(&losses, t, T2, &r);
+	asks("get runs/report/" T1, retrying("lost", host_wall_ms(&host)));
+	cr_expect(losses_pending(t));
+	asks("get runs/report/" T1, retrying("lost", host_wall_ms(&host)));
+	cr_expect_not(losses_pending(t));
 }

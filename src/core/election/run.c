@@ -293,7 +293,7 @@ enum run_action run_next(struct run_state *r, const struct run_sight *sight)
 	case RUN_DYING: return late ? RUN_LOST : RUN_NOTHING;
 	case RUN_INHERITED: return next_inherited(r, sight);
 	case RUN_FINISHING:
-		if (sight->up)
+		if (sight->up && !sight->behind)
 			return ask(r, RUN_WRITE_END);
 		return late ? over(r, RUN_UNRECORDED) : RUN_NOTHING;
 	case RUN_GOING:

@@ -74,6 +74,7 @@ struct run_sight {
 	bool busy;
 	bool beside; /* another job of the task goes on here, and none may begin beside it */
 	bool dying;  /* another job of the task, whose supervisor is gone, may be alive here */
+	bool behind; /* older runs are over, and people are about to be told: its end comes later */
 	bool paused, drained;
 	bool spent;	/* the tick counts as claimed, with or without a record */
 	bool unwatched; /* its record is looked at by time alone */

@@ -13,16 +13,19 @@
 #include "node/election/leaders.h"
 #include "node/election/tasks.h"
 #include "node/notices/run_event.h"
+#include "node/runs/runs.h"
 #include "node/schedule/schedules.h"
 #include "node/tree/paths.h"
 
 /* Whether the runs of a task have been looked at. */
 struct task_losses {
-	int64_t token;	  /* of the leadership that has looked at all of them, 0 */
+	int64_t token; /* of the leadership that has looked at all of them, 0: none, or it does */
 	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
 	/* Those that are to be looked at again, as nothing final is known of them. */
 	char open[LOSSES_NEWEST][TICK_NAME_SIZE];
 	size_t n_open;
+	/* Their retries may be over: a tick was claimed since, or the newest one was not known. */
+	bool passed;
 };
 
 struct losses_look {
@@ -31,8 +34,8 @@ struct losses_look {
 	char task[NAME_ELECTION_MAX + 1];
 	int64_t token; /* of the leadership */
 	char ticks[LOSSES_NEWEST][TICK_NAME_SIZE];
-	size_t n;  /* ticks still to be read, the last one next */
-	bool lost; /* the record that is being written says so for the first time */
+	size_t n, at; /* their number, and how many were read or are being read */
+	bool lost;    /* the record that is being written says so for the first time */
 };
 
 static struct task_losses *of(struct task *t)
@@ -86,6 +89,8 @@ static void give_up(struct losses_look *k)
 		at = &(*at)->next;
 	*at = k->next;
 	k->losses->n_looks--;
+	if (k->losses->runs)
+		runs_changed(k->losses->runs);
 	free(k);
 }
 
@@ -97,7 +102,11 @@ static void end(struct losses_look *k)
 
 	if (t) {
 		of(t)->token = k->token;
-		of(t)->retry_ms = host_now_ms(x->leaders->session->host) + LOSSES_AGAIN_MS;
+		of(t)->passed &= of(t)->n_open > 0;
+		of(t)->retry_ms = host_now_ms(x->leaders->session->host) +
+				  (!of(t)->passed	? LOSSES_AGAIN_MS
+				   : schedules_known(t) ? 0
+							: LOSSES_RETRY_MS);
 	}
 	give_up(k);
 	losses_changed(x);
@@ -130,6 +139,12 @@ static bool answered(const struct store_reply *reply)
 	return reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED;
 }
 
+/* The tick that is being read, or was read last; the oldest comes first. */
+static const char *tick_of(const struct losses_look *k)
+{
+	return k->ticks[k->at - 1];
+}
+
 static void next(struct losses_look *k);
 
 static void on_written(void *arg, const struct store_reply *reply)
@@ -141,8 +156,8 @@ static void on_written(void *arg, const struct store_reply *reply)
 		return;
 	}
 	if (reply->code == STORE_OK && k->lost)
-		log_warning("a run was lost", LOG_STR("task", k->task),
-			    LOG_STR("tick", k->ticks[k->n]), LOG_STR("why", "node"));
+		log_warning("a run was lost", LOG_STR("task", k->task), LOG_STR("tick", tick_of(k)),
+			    LOG_STR("why", "node"));
 	next(k);
 }
 
@@ -154,9 +169,9 @@ static void write_end(struct losses_look *k, const struct run_record *record, in
 	struct notice_record event;
 	struct buffer data;
 
-	bool tells = run_event_of(l->registry, k->task, k->ticks[k->n], record, &event);
+	bool tells = run_event_of(l->registry, k->task, tick_of(k), record, &event);
 	path_of(l->registry->settings, PATH_LEADERS, k->task, leader);
-	path_of_tick(l->session->settings, k->task, k->ticks[k->n], path);
+	path_of_tick(l->session->settings, k->task, tick_of(k), path);
 	buffer_init(&data, RECORD_RUN_MAX);
 	int error = record_pack_run(&data, record);
 	assert(error == 0);
@@ -199,9 +214,10 @@ static void judge(struct losses_look *k, struct task *t, struct run_record *reco
 		record->ended_at = host_wall_ms(k->losses->leaders->session->host);
 	}
 	if (k->lost || told)
-		record->retrying = losses_follows(t, k->ticks[k->n], record);
+		record->retrying = losses_follows(t, tick_of(k), record);
 	if (elsewhere || record->retrying)
-		keep_open(t, k->ticks[k->n]);
+		keep_open(t, tick_of(k));
+	of(t)->passed |= record->retrying && !schedules_known(t);
 	if (k->lost || told > record->retrying)
 		write_end(k, record, version);
 	else
@@ -229,7 +245,7 @@ static void next(struct losses_look *k)
 	const struct leaders *l = k->losses->leaders;
 	char path[STORE_PATH_MAX];
 
-	if (k->n == 0) {
+	if (k->at == k->n) {
 		end(k);
 		return;
 	}
@@ -237,8 +253,8 @@ static void next(struct losses_look *k)
 		give_up(k);
 		return;
 	}
-	k->n--;
-	path_of_tick(l->session->settings, k->task, k->ticks[k->n], path);
+	k->at++;
+	path_of_tick(l->session->settings, k->task, tick_of(k), path);
 	store_get(l->session->store, path, false, on_record, k);
 }
 
@@ -283,6 +299,7 @@ static void look(struct losses *x, struct task *t, int64_t now_ms)
 	k->token = t->election.node.token;
 	snprintf(k->task, sizeof(k->task), "%s", t->name);
 	of(t)->retry_ms = now_ms + LOSSES_RETRY_MS;
+	of(t)->passed = false;
 	k->next = x->looks;
 	x->looks = k;
 	x->n_looks++;
@@ -344,10 +361,25 @@ void losses_task_changed(struct losses *x, const struct task *t)
 void losses_noted(struct losses *x, struct task *t, const char *tick,
 		  const struct run_record *record)
 {
-	if (!record->retrying)
+	if (record->retrying) {
+		keep_open(t, tick);
+	} else if (is_open(t)) {
+		of(t)->passed = true;
+		of(t)->retry_ms = 0;
+	} else {
 		return;
-	keep_open(t, tick);
+	}
 	losses_changed(x);
+}
+
+bool losses_pending(const struct task *t)
+{
+	const struct task_losses *x = t->losses;
+
+	if (!election_leads(&t->election) || t->withdrawn || !session_is_up(t->leaders->session) ||
+	    !run_event_wanted(t->leaders->registry, t->name))
+		return false;
+	return !x || x->token != t->election.node.token || (x->passed && x->n_open > 0);
 }
 
 void losses_forget(struct task *t)
@@ -356,9 +388,9 @@ void losses_forget(struct task *t)
 	t->losses = NULL;
 }
 
-void losses_init(struct losses *x, struct leaders *leaders)
+void losses_init(struct losses *x, struct leaders *leaders, struct runs *runs)
 {
-	*x = (struct losses){.leaders = leaders};
+	*x = (struct losses){.leaders = leaders, .runs = runs};
 	host_timer_init(&x->due, leaders->session->host, on_due, x);
 }
 

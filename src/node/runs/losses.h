@@ -18,20 +18,24 @@
 #define LOSSES_RETRY_MS	 1000 /* while the fleet is not known, or a look came to nothing */
 #define LOSSES_AGAIN_MS	 2000 /* between looks at what may yet be run again */
 #define LOSSES_MARGIN_MS 5000 /* beyond the time for which nodes stand by for a lost run */
+/* For how long the end of a run waits at most until people have been told of older ones. */
+#define LOSSES_PATIENCE_MS 5000
 
 struct leaders;
 struct losses_look;
 struct run_record;
+struct runs;
 struct task;
 
 struct losses {
 	struct leaders *leaders;
+	struct runs *runs;	   /* their ends wait for looks; NULL: nobody's do */
 	struct losses_look *looks; /* outstanding */
 	size_t n_looks;
 	struct host_timer due;
 };
 
-void losses_init(struct losses *x, struct leaders *leaders);
+void losses_init(struct losses *x, struct leaders *leaders, struct runs *runs);
 /* Called after session_done(). */
 void losses_done(struct losses *x);
 /* A leadership has begun, or the wanted events have changed: checked in the next turn. */
@@ -46,6 +50,12 @@ void losses_noted(struct losses *x, struct task *t, const char *tick,
  * it has none.
  */
 bool losses_follows(const struct task *t, const char *tick, const struct run_record *record);
+/*
+ * Whether people may be about to be told that an older run of the task is over, as a newer tick has
+ * been claimed, or its leadership has not looked yet: the end of a run is noted behind that, so
+ * that a good one is the last word.
+ */
+bool losses_pending(const struct task *t);
 /* The task is about to be freed. */
 void losses_forget(struct task *t);
 

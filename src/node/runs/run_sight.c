@@ -1,6 +1,7 @@
 /* The situation of a run, for core/election/run.h. */
 #include <string.h>
 
+#include "node/runs/losses.h"
 #include "node/runs/run_steps.h"
 #include "node/schedule/schedules.h"
 #include "node/tree/paths.h"
@@ -79,6 +80,8 @@ struct run_sight run_sight_of(const struct run *r)
 	sight.busy = is_busy(r);
 	sight.beside = t->settings->overlap == TASK_OVERLAP_FORBID && t->going > r->going;
 	sight.dying = t->dying > r->dying;
+	sight.behind =
+		r->state.phase == RUN_FINISHING && sight.now_ms < r->behind_ms && losses_pending(t);
 	sight.elsewhere = leaders_is_led(t) && !t->election.node.mine;
 	sight.paused = t->standing.paused;
 	sight.spent = r->tick[0] && r->begins_ms <= partitions_floor_ms(l, r->task_name);

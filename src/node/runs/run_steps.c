@@ -336,6 +336,7 @@ void run_end(struct run *r, const char *state, int64_t exit_status, const char *
 		counts_run(r->task, state, r->record.started_at, r->record.ended_at);
 		r->runs->leaders->handlers.changed(r->runs->leaders->handlers.arg, r->task);
 	}
+	r->behind_ms = host_now_ms(r->runs->host) + LOSSES_PATIENCE_MS;
 	run_perform(r, run_finish(&r->state, host_now_ms(r->runs->host)));
 	runs_changed(r->runs);
 }

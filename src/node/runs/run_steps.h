@@ -37,6 +37,7 @@ struct run {
 	bool going, dying;	  /* as counted in the task */
 	bool watches;		  /* the record of its tick */
 	bool kept;		  /* in the handoff file */
+	int64_t behind_ms; /* CLOCK_BOOTTIME: until then its end waits for those of older runs */
 };
 
 /* Carries out the action of the core, and the actions that follow. */

@@ -62,6 +62,8 @@ static void look_at_all(struct runs *runs)
 		int64_t due = r->whole[0] && !r->task && r->state.phase == RUN_WAITING
 				      ? run_any_due(r, now)
 				      : run_due(&r->state, now);
+		if (r->behind_ms > now && r->behind_ms < due)
+			due = r->behind_ms;
 		if (due < first)
 			first = due;
 		int64_t again = r->calls && r->task ? standby_again_ms(r->task) : 0;

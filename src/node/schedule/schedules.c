@@ -208,6 +208,11 @@ void schedules_configured(struct schedules *s)
 	schedules_changed(s);
 }
 
+bool schedules_known(const struct task *t)
+{
+	return !t->settings->schedule || seen(t)->phase == DUE_READY;
+}
+
 bool schedule_is_open(const struct due_run *run)
 {
 	return strcmp(run->state, "running") == 0 || strcmp(run->state, "lost") == 0;

@@ -133,6 +133,9 @@ const struct due_offer *schedules_offer(const struct task *t, const char *tick, 
  */
 bool schedules_follows(const struct task *t, const char *tick, const struct run_record *record);
 
+/* Whether this leader has read which tick is the newest, or needs none: it knows what follows. */
+bool schedules_known(const struct task *t);
+
 /*
  * The oldest tick that may be owed or run again: it must stay newer than the oldest record.
  * TICK_NO_LIMIT: no such tick; "": not known yet.
