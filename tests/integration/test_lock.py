@@ -73,6 +73,23 @@ def test_the_command_and_its_exit_code(fleet, zkleader, zk):
     assert zkleader(one, "lock", NAME, "--", "sh", "-c", "kill -9 $$").code == 137
 
 
+def test_json_says_before_the_command_whether_it_begins(fleet, holders, zkleader):
+    one, h = fleet.sidecar("one"), holders(slots=2)
+    free = zkleader(one, "--json", "lock", NAME, "--", "sh", "-c", "echo $ZKLEADER_TOKEN; exit 7")
+    told, printed = free.out.rsplit("\n", 2)[:2]
+    assert (free.code, json.loads(told)) == (7, {"started": True, "token": int(printed), "slots": 1}), free
+    h.run(one, "a")
+    h.wait_started("a")
+    h.run(one, "b")
+    h.wait_started("a", "b")
+    taken = zkleader(one, "--json", "lock", NAME, "--slots", "2", "--wait", "0s", "--", "echo", "no")
+    assert (taken.code, json.loads(taken.out)) == (1, {"started": False, "token": None, "slots": None}), taken
+    other = zkleader(one, "--json", "lock", NAME, "--", "echo", "no")
+    assert (other.code, json.loads(other.out)) == (3, {"started": False, "token": None, "slots": 2}), other
+    for who in ("a", "b"):
+        h.release(who)
+
+
 def test_first_come_first_served(fleet, holders, zk, zkleader):
     one, two, h = fleet.sidecar("one"), fleet.sidecar("two"), holders()
     order = ["a", "b", "c", "d", "e"]

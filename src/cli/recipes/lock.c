@@ -176,6 +176,19 @@ static void set_environment(const struct lock *l)
 	setenv("ZKLEADER_TOKEN", token, 1);
 }
 
+/* Prints with --json whether the command begins, before its output. slots: in use; 0: not known. */
+static void tell(const struct lock *l, bool started, uint64_t slots)
+{
+	if (!l->c->output.json)
+		return;
+	json_auto_t *result =
+		json_pack("{s:b, s:o, s:o}", "started", started, "token",
+			  started ? json_integer((json_int_t)l->token) : json_null(), "slots",
+			  slots > 0 ? json_integer((json_int_t)slots) : json_null());
+	output_json(&l->c->output, result);
+	fflush(l->c->output.out);
+}
+
 static int hold(struct lock *l, const struct pending *p)
 {
 	struct leased_job leased = {.c = l->c,
@@ -189,6 +202,7 @@ static int hold(struct lock *l, const struct pending *p)
 	int code;
 
 	set_environment(l);
+	tell(l, true, (uint64_t)l->slots);
 	code = leased_job_run(&leased);
 	if (leased.unrecorded)
 		output_error(&l->c->output,
@@ -203,6 +217,7 @@ static int not_ours(const struct lock *l)
 	const struct output *o = &l->c->output;
 	char waited[DURATION_TEXT_SIZE];
 
+	tell(l, false, l->other_slots);
 	if (l->outcome == OUTCOME_SLOTS) {
 		output_error(o, "others use the lock %s with --slots %" PRIu64, l->name,
 			     l->other_slots);
