@@ -2,6 +2,7 @@
 import json
 import signal
 import subprocess
+import time
 import uuid
 
 import pytest
@@ -63,6 +64,20 @@ def test_opens_once_all_are_there_and_again(fleet, zkleader, begin, zk):
         assert members(zk) == []
     assert json.loads(zkleader(two, "--json", "barrier", "other", "-n", "1").out) == {
         "opened": True, "round": 1, "exit_status": None}
+
+
+def test_without_time_it_opens_for_who_is_there(fleet, zkleader, begin, zk):
+    one, two = fleet.sidecar("one"), fleet.sidecar("two")
+    assert zkleader(one, "barrier", "alone", "-n", "1", "--timeout", "0s").code == 0
+    started = time.monotonic()
+    late = zkleader(one, "barrier", NAME, "-n", "2", "--timeout", "0s")
+    assert late.code == 1 and late.err == "zkleader: start did not open in time\n"
+    assert time.monotonic() - started < 4
+    assert members(zk) == []
+    waiting = begin(one, NAME, "-n", "2")
+    wait_for_members(zk, 1)
+    assert zkleader(two, "barrier", NAME, "-n", "2", "--timeout", "0s").code == 0
+    assert waiting.wait(30) == 0
 
 
 def test_who_times_out_is_not_counted(fleet, zkleader, begin, zk):

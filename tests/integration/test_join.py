@@ -181,6 +181,17 @@ def test_what_does_not_fit_is_refused(fleet, gangs, zk, zkleader):
     assert codes([first, second]) == [0, 0]
 
 
+def test_without_time_it_begins_with_who_is_there(fleet, zk, zkleader):
+    one = fleet.sidecar("one")
+    for _ in range(2):
+        alone = zkleader(one, "join", NAME, "-n", "1", "--timeout", "0s", "--", "echo", "j")
+        assert (alone.code, alone.out) == (0, "j\n"), alone
+        wait_nothing(zk)
+    late = zkleader(one, "join", NAME, "-n", "2", "--timeout", "0s", "--", "true")
+    assert late.code == 1 and late.err == f"zkleader: {NAME}: not all of 2 members came in time\n"
+    wait_nothing(zk)
+
+
 def test_who_times_out_leaves_nothing(fleet, zk, zkleader):
     one = fleet.sidecar("one")
     late = zkleader(one, "join", NAME, "-n", "2", "--timeout", "300ms", "--", "true")

@@ -177,8 +177,9 @@ def test_what_is_seen_of_it_meanwhile(hosts, folder, zk):
     # Another K, and no time.
     code, _, err = c.rolling(GROUP, "-k", "2", "--", "true")
     assert code == 3 and "others use --max-unavailable 1" in err
-    code, _, err = c.rolling(GROUP, "--timeout", "300ms", "--", "true")
-    assert code == 1 and "no slot in that time" in err
+    for timeout in ("0s", "300ms"):
+        code, _, err = c.rolling(GROUP, "--timeout", timeout, "--", "true")
+        assert code == 1 and "no slot in that time" in err
     wait_until(lambda: [w["node"] for w in status(c)["waiting"]] == ["n1"], what="c has left the queue")
     # The same node once more.
     code, _, err = a.rolling(GROUP, "--", "true")
@@ -189,6 +190,7 @@ def test_what_is_seen_of_it_meanwhile(hosts, folder, zk):
     wait_state(b, "n0", "soaking")
     assert command.wait() == 0 and "the slot is free" in command.err
     assert waiter.wait() == 0
+    assert c.rolling(GROUP, "--soak", "0s", "--timeout", "0s", "--", "true")[0] == 0
     wait_drained(b)
     # Nobody has a slot or waits: another K is good.
     assert c.rolling(GROUP, "-k", "2", "--soak", "0s", "--", "true")[0] == 0

@@ -213,16 +213,55 @@ Test(barrier, who_times_out_goes_unless_it_was_counted)
 	nobody();
 	is_read(4);
 	is_told(1, PARTY_OPENED);
-	enter(3, 2, false, 0);
+	enter(3, 2, false, 1000);
 	is_read(4);
 	node_is_made(4);
 	node_of(3, 2, false, 7);
-	world_pass(0);
+	is_read(4);
+	world_pass(1000);
 	/* The names are of later than the record: nothing follows from that. */
 	nobody();
 	is_read_as(4, true);
 	is_read(5);
 	is_told(2, PARTY_TIMEOUT);
+	parties_done(&barriers);
+}
+
+/* Its one look: it opens what only waited for it, and else it goes. */
+Test(barrier, without_time_it_waits_for_nobody)
+{
+	begin();
+	enter(1, 1, false, 0);
+	world_pass(0);
+	is_read(0);
+	node_is_made(0);
+	node_of(1, 1, false, 7);
+	world_pass(100);
+	is_read(0);
+	op_is(0, STORE_OP_SET, "/r/barriers/b", 0);
+	is_done();
+	is_opened((uint64_t[]){1}, 1);
+	nobody();
+	is_read(1);
+	is_told(1, PARTY_OPENED);
+	enter(2, 2, false, 0);
+	is_read(1);
+	node_is_made(1);
+	node_of(2, 2, false, 7);
+	world_pass(0);
+	is_read(1);
+	is_read(1);
+	op_is(2, STORE_OP_DELETE, "/r/barriers/b/0000000000000002", -1);
+	is_done();
+	nobody();
+	is_read(1);
+	is_told(2, PARTY_TIMEOUT);
+	enter(3, 2, false, 0);
+	world_pass(0);
+	world_pass(PARTY_GRACE_MS / 2);
+	cr_assert_eq(n_told, 2);
+	world_pass(PARTY_GRACE_MS / 2); /* no server answers */
+	is_told(3, PARTY_FAILED);
 	parties_done(&barriers);
 }
 

@@ -271,6 +271,23 @@ Test(gang, a_timeout_is_proved)
 	ends_in_time();
 }
 
+Test(gang, without_time_it_looks_once_who_is_there)
+{
+	begin();
+	record.count = 2;
+	enter(1, "a", 0);
+	world_pass(0);
+	is_read(0);
+	is_done();
+	add_node(1, "a", 7, false);
+	world_pass(100);
+	is_read(0);
+	is_read(0);
+	op_is(2, STORE_OP_DELETE, "/r/gangs/g/0000000000000001-", -1);
+	is_done();
+	ends_in_time();
+}
+
 /* Not for longer than its own timeout. */
 Test(gang, a_session_is_waited_for)
 {
@@ -301,6 +318,7 @@ Test(gang, the_node_of_the_sidecar_before_goes_first)
 	op_is(1, STORE_OP_CHECK, "/r/gangs/g", 0);
 	op_is(2, STORE_OP_DELETE, "/r/gangs/g/0000000000000001-", -1);
 	world_pass(100); /* the time is over, and the answer is not there yet */
+	world_pass(PARTY_GRACE_MS / 2);
 	world_answer_code(STORE_UNKNOWN, -1);
 	is_read(0);
 	cr_assert_eq(n_told, 0, "others may begin with it still");

@@ -414,6 +414,42 @@ Test(rolling, in_time)
 	finish();
 }
 
+/* Without time it has one look: a free slot is taken, a taken one is not waited for. */
+Test(rolling, at_once)
+{
+	struct rolling_request q = {.order = ROLLING_TAKE,
+				    .group = "g",
+				    .max_unavailable = 1,
+				    .boot_id = "b1",
+				    .process = "p",
+				    .by = "root"};
+	char *slots[] = {other};
+
+	begin();
+	group.max_unavailable = 1;
+	rolling_ask(&rolling, &q, on_answer, NULL);
+	world_pass(0);
+	world_pass(100);
+	is_read(NULL, 0, NULL, 0, false);
+	is_acquired(4);
+	world_answer_code(STORE_OK, -1);
+	is_told(1, ROLLING_DONE);
+	rolling_ask(&rolling, &q, on_answer, NULL);
+	world_pass(0);
+	is_read(slots, 1, NULL, 0, false);
+	is_told(2, ROLLING_LATE);
+	is_read(slots, 1, NULL, 0, false);
+	cr_assert_null(rolling.ops);
+	rolling_ask(&rolling, &q, on_answer, NULL);
+	world_pass(0);
+	world_pass(ROLLING_WAIT_MS - 1);
+	cr_assert_eq(n_told, 2);
+	world_pass(1); /* no server answers */
+	is_told(3, ROLLING_UNKNOWN);
+	rolling_done(&rolling);
+	fleet_done(&world_registry.fleet);
+}
+
 /* The process before this one was killed, and its session goes on: its places in queues are given up. */
 Test(rolling, what_a_killed_one_has_left)
 {

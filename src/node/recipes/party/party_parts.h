@@ -15,6 +15,8 @@ struct party_member {
 	unsigned count;		    /* 0: not known, of an attach */
 	char kind;		    /* as in its ticket */
 	bool patient;		    /* saw a session once: if that is lost, waits for the next */
+	bool looked;		    /* WAITS: was seen to wait for nothing but others */
+	bool late;		    /* its timeout is over: waits for the present look alone */
 	int64_t deadline_ms;	    /* INT64_MAX: none */
 	int64_t session_ms;	    /* waits for a session until then */
 	enum party_state {
@@ -148,6 +150,8 @@ void party_changed(struct party *p);
 
 /* party_time.c: sets the timer, and frees parties without members here. */
 void parties_schedule(struct parties *all);
+/* Only others who come can open the party now: a waiter whose timeout is over ends. */
+void party_looked(struct party *p);
 void parties_time_init(struct parties *all);
 void parties_time_done(struct parties *all);
 void parties_time_up(struct parties *all);

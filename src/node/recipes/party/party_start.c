@@ -67,6 +67,7 @@ void party_consider(struct party *p)
 	size_t far = c.n > 0 && c.n == c.count ? distance(p, &c) : SIZE_MAX;
 	if (far == SIZE_MAX) {
 		p->try_ms = 0;
+		party_looked(p);
 	} else if (far == 0 || (p->try_ms > 0 && now >= p->try_ms)) {
 		p->all->kind->open(p, &c);
 		p->try_ms = now + TURN_MS;

@@ -85,7 +85,30 @@ void parties_schedule(struct parties *all)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* A member whose timeout is over has to end. It is answered after the grace at the latest. */
+/* Ends a waiter whose timeout is over. A late one has had its half of the grace. */
+static void time_out(struct party *p, struct party_member *m, int64_t now)
+{
+	party_move(m, PARTY_ENDS);
+	m->answer = (struct party_answer){.outcome = PARTY_TIMEOUT};
+	m->deadline_ms = now + (m->late ? PARTY_GRACE_MS / 2 : PARTY_GRACE_MS);
+	p->dirty = true;
+}
+
+void party_looked(struct party *p)
+{
+	for (struct party_member *m = p->members; m; m = m->next) {
+		if (m->state != PARTY_WAITS)
+			continue;
+		m->looked = true;
+		if (m->late)
+			time_out(p, m, party_now(p));
+	}
+}
+
+/*
+ * A member whose timeout is over has to end, but not before it has had one look at who is there. It
+ * is answered after the grace at the latest.
+ */
 static void look_at_time(struct party *p, struct party_member *m, int64_t now)
 {
 	if (is_orphan(m) && holder_is_over(&p->all->holders, &m->held)) {
@@ -106,11 +129,13 @@ static void look_at_time(struct party *p, struct party_member *m, int64_t now)
 	if (m->deadline_ms > now)
 		return;
 	m->deadline_ms = INT64_MAX;
+	if (m->state == PARTY_WAITS && !m->looked && !m->late) {
+		m->late = true;
+		m->deadline_ms = now + PARTY_GRACE_MS / 2;
+		return;
+	}
 	if (m->state == PARTY_WAITS) {
-		party_move(m, PARTY_ENDS);
-		m->answer = (struct party_answer){.outcome = PARTY_TIMEOUT};
-		m->deadline_ms = now + PARTY_GRACE_MS;
-		p->dirty = true;
+		time_out(p, m, now);
 		return;
 	}
 	party_tell_early(m, &(struct party_answer){.outcome = PARTY_FAILED, .why = in_time});

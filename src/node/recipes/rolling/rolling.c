@@ -173,14 +173,23 @@ void rolling_retry(struct rolling_op *op, int64_t ms)
 	wake(op->rolling);
 }
 
-/* The order's deadline has passed. */
-static void late(struct rolling_op *op)
+/*
+ * The order's deadline has passed. Who wants a slot has one look at the group all the same, if the
+ * servers answer in time.
+ */
+static void late(struct rolling_op *op, int64_t now)
 {
-	rolling_tell(op, op->ask.order == ROLLING_TAKE ? ROLLING_LATE : ROLLING_UNKNOWN,
-		     session_is_up(op->rolling->session)
-			     ? "the ZooKeeper servers did not answer in time"
-			     : SESSION_NONE,
-		     NULL);
+	if (op->ask.order == ROLLING_TAKE && !op->looked && !op->late &&
+	    session_is_up(op->rolling->session)) {
+		op->late = true;
+		op->deadline_ms = now + ROLLING_WAIT_MS;
+		return;
+	}
+	rolling_tell(
+		op, op->ask.order == ROLLING_TAKE && !op->late ? ROLLING_LATE : ROLLING_UNKNOWN,
+		session_is_up(op->rolling->session) ? "the ZooKeeper servers did not answer in time"
+						    : SESSION_NONE,
+		NULL);
 }
 
 static void go_on(struct rolling_op *op, int64_t now)
@@ -202,7 +211,7 @@ static void on_due(void *arg)
 	for (; op; op = next) {
 		next = op->next;
 		if (op->deadline_ms <= now)
-			late(op);
+			late(op, now);
 	}
 	/* A new pass over the list, as orders that have ended have left it. */
 	for (op = r->ops; op; op = next) {

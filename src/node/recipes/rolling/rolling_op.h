@@ -22,6 +22,8 @@ struct rolling_op {
 	unsigned tries;	     /* failures in a row */
 	bool sent;	     /* the last transaction was sent: it may have been made */
 	bool taken;	     /* TAKE: the answer is the slot that it made */
+	bool looked;	     /* TAKE: was seen to wait for others */
+	bool late;	     /* TAKE: its time is over: it waits for the present look alone */
 
 	/* reading */
 	size_t pending; /* outstanding requests */

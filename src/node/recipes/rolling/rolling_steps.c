@@ -292,6 +292,12 @@ static struct rolling_seen see(struct rolling_op *op, const struct rolling_held 
 	return seen;
 }
 
+/* Whether it is for other nodes' slots that a new one is not to be had at once. */
+static bool waits_for_others(enum rolling_act act)
+{
+	return act == ROLLING_ENQUEUE || act == ROLLING_WAIT_GROUP || act == ROLLING_WAIT_BEFORE;
+}
+
 void rolling_decide(struct rolling_op *op)
 {
 	const struct node_settings *settings = op->rolling->registry->settings;
@@ -311,6 +317,11 @@ void rolling_decide(struct rolling_op *op)
 	struct rolling_step step = rolling_step(&seen);
 	const struct rolling_queued *q = seen.place < seen.waiting ? &waiting[seen.place] : NULL;
 
+	op->looked |= waits_for_others(step.act);
+	if (op->late && waits_for_others(step.act)) {
+		rolling_tell(op, ROLLING_LATE, NULL, NULL);
+		return;
+	}
 	switch (step.act) {
 	case ROLLING_TELL:
 		op->taken = op->ask.order == ROLLING_TAKE && step.shows && seen.own.taken;
