@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from harness.sidecar import queue_text, task_text
 from harness.waiting import wait_until
 
 MANY = [f"job-{n}" for n in range(1, 121)]
@@ -104,6 +105,18 @@ def test_a_drain_of_the_last_candidate_needs_force(fleet, zk, zkleader):
     assert done.code == 0
     wait_until(lambda: zk.leaders() == {}, what="nobody leads")
     assert zkleader(one, "drain").code == 0, "what has none already does not count"
+
+
+def test_what_has_no_candidate_already_counts_on_no_node(fleet, zk, zkleader):
+    one = fleet.sidecar("one", tasks=["only-1", task_text("only-2", min_version="9"), queue_text("oq", command=["/bin/true"])])
+    two = fleet.sidecar("two", tasks=["other"])
+    wait_until(lambda: all(len(s.call("workers")) == 2 for s in (one, two)), what="both see both")
+    host = one.call("status")["node"]
+    refused = f"without {host} nobody could lead 1 task: only-1; --force drains it all the same"
+    wait_until(lambda: refused in zkleader(one, "drain").err, what="the queue has no runner")
+    told = refused.replace(";", ", and perhaps nobody 1 task: only-2 (who may is in files that this node does not have);")
+    wait_until(lambda: told in zkleader(two, "drain", host).err, what="the other knows that")
+    assert zkleader(two, "drain", host).code == 3 and zk.names("policy") == []
 
 
 def test_of_drains_at_one_time_the_last_is_refused(fleet, zk, zkleader):

@@ -1,6 +1,9 @@
 /* Orders about many tasks: what is looked up, how they are cut into transactions, and what is said of them. */
 #include "control_site.h"
 
+#include "config/tasks/taskfile.h"
+#include "control/orders/order_last.h"
+
 #define TASKS 120
 
 static void many_are_configured(void)
@@ -98,4 +101,143 @@ Test(orders, are_cut_into_transactions_of_fifty_and_name_what_was_not_done)
 		   "is used up");
 	is_free(alice);
 	cr_expect_eq(node.policy.n, 100);
+}
+
+/* --- the drain of the last candidate of a task that has no file here -------------------------------------- */
+
+#define MINIMUM "CkZ" /* the mark of min-version, without that of its value */
+
+/* A worker that lists the task, and what its record says of it; version NULL: there is none. */
+struct lister {
+	const char *version;
+	const char *marks; /* NULL: its release has none */
+	bool unhealthy, drained;
+	uint32_t digest;
+	unsigned partitions, slots;
+};
+
+static void comes(const char *host_name, const struct lister *l)
+{
+	const char *const listed[] = {"only"};
+	struct worker *w = worker_new();
+
+	snprintf(w->id, sizeof(w->id), "%s", host_name);
+	snprintf(w->node, sizeof(w->node), "%s", host_name);
+	snprintf(w->hostname, sizeof(w->hostname), "%s", host_name);
+	snprintf(w->version, sizeof(w->version), "%s", l->version);
+	w->scheme = 1;
+	worker_set_tasks(w, listed, 1);
+	w->digests = mem_calloc(1, sizeof(*w->digests));
+	w->digests[0] = l->digest;
+	w->n_digests = 1;
+	if (l->marks) {
+		w->keys = mem_calloc(2, sizeof(*w->keys));
+		w->keys[0] = mem_strdup(l->marks);
+		w->n_keys = 1;
+	}
+	if (l->unhealthy) {
+		char **names = mem_calloc(2, sizeof(*names));
+		names[0] = mem_strdup("only");
+		worker_take_unhealthy(w, names, 1);
+	}
+	if (l->partitions > 0) {
+		w->splits = mem_calloc(1, sizeof(*w->splits));
+		w->splits[0] = (struct worker_split){"only", l->partitions};
+		w->n_splits = 1;
+	}
+	if (l->slots > 0) {
+		w->queues = mem_calloc(1, sizeof(*w->queues));
+		w->queues[0] = (struct worker_queue){"only", l->slots};
+		w->n_queues = 1;
+	}
+	struct member *m = fleet_add(&node.registry.fleet, w, 100 + host_name[1], 0);
+	cr_assert(m);
+	fleet_set_drained(&node.registry.fleet, m, l->drained);
+}
+
+#define SURE	"without h1 nobody could lead 1 task: only; --force"
+#define PERHAPS "without h1 perhaps nobody could lead 1 task: only (who may is in files"
+
+static const char minimum[] = MINIMUM "aaa", other[] = MINIMUM "bbb";
+static const struct {
+	const char *what;
+	struct lister own, besides;
+	const char *said; /* NULL: nothing */
+} last_cases[] = {
+	{"alone", {.version = "1", .marks = ""}, {.marks = NULL}, SURE},
+	{"of a queue",
+	 {.version = "1", .marks = "", .slots = 2},
+	 {.marks = NULL},
+	 "nobody could lead 1 queue: only;"},
+	{"it has none: unhealthy",
+	 {.version = "1", .marks = "", .unhealthy = true},
+	 {.marks = NULL},
+	 NULL},
+	{"it has none: drained",
+	 {.version = "1", .marks = "", .drained = true},
+	 {.marks = NULL},
+	 NULL},
+	{"with a minimum", {.version = "1", .marks = minimum}, {.marks = NULL}, PERHAPS},
+	{"of an older release", {.version = "1", .marks = NULL}, {.marks = NULL}, PERHAPS},
+	{"another may", {.version = "2", .marks = ""}, {.version = "1", .marks = ""}, NULL},
+	{"another is unhealthy",
+	 {.version = "1", .marks = ""},
+	 {.version = "2", .marks = "", .unhealthy = true},
+	 SURE},
+	{"another is drained",
+	 {.version = "1", .marks = ""},
+	 {.version = "2", .marks = "", .drained = true},
+	 SURE},
+	{"another, whose minimum it may miss",
+	 {.version = "2", .marks = ""},
+	 {.version = "1", .marks = minimum, .digest = 5},
+	 PERHAPS},
+	{"one minimum, the same version",
+	 {.version = "1", .marks = minimum},
+	 {.version = "1.0", .marks = minimum},
+	 NULL},
+	{"one minimum, newer",
+	 {.version = "1", .marks = minimum},
+	 {.version = "2", .marks = minimum},
+	 NULL},
+	{"one minimum, older",
+	 {.version = "2", .marks = minimum},
+	 {.version = "1", .marks = minimum},
+	 PERHAPS},
+	{"an older release, newer",
+	 {.version = "1", .marks = NULL},
+	 {.version = "2", .marks = NULL},
+	 NULL},
+	{"two minimums",
+	 {.version = "1", .marks = minimum},
+	 {.version = "2", .marks = other, .digest = 5},
+	 PERHAPS},
+	{"none but here",
+	 {.version = "2", .marks = minimum, .digest = 5},
+	 {.version = "1", .marks = ""},
+	 NULL},
+	{"two numbers of partitions",
+	 {.version = "1", .marks = "", .partitions = 2},
+	 {.version = "1", .marks = "", .digest = 5, .partitions = 3},
+	 PERHAPS},
+};
+
+Test(orders, the_last_candidate_of_a_task_without_a_file_here)
+{
+	const struct policy_record drain = {.kind = "drain", .node = "h1"};
+
+	cr_assert_str_eq(taskfile_key_of(MINIMUM), "min-version");
+	for (size_t i = 0; i < sizeof(last_cases) / sizeof(last_cases[0]); i++) {
+		char text[EXPLAIN_TEXT_MAX] = "";
+
+		comes("h1", &last_cases[i].own);
+		if (last_cases[i].besides.version)
+			comes("h2", &last_cases[i].besides);
+		cr_expect_eq(order_say_last(&node, &drain, text), last_cases[i].said != NULL,
+			     "%s: %s", last_cases[i].what, text);
+		cr_expect(!last_cases[i].said || strstr(text, last_cases[i].said), "%s: %s",
+			  last_cases[i].what, text);
+		fleet_remove(&node.registry.fleet, "h1");
+		fleet_remove(&node.registry.fleet, "h2");
+	}
 }

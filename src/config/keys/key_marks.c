@@ -82,6 +82,17 @@ char *key_marks(const struct settings *s, const struct section *section)
 	return text;
 }
 
+bool key_marks_have(const char *marks, const char *key)
+{
+	char own[MARK_NAME];
+
+	put(own, name_digest(key));
+	for (; *marks; marks += MARK_LEN)
+		if (memcmp(marks, own, MARK_NAME) == 0)
+			return true;
+	return false;
+}
+
 const char *key_marks_name(const struct settings_form *form, const char mark[MARK_NAME])
 {
 	char own[MARK_NAME];

@@ -13,6 +13,8 @@
  * in their order. For the caller to free().
  */
 char *key_marks(const struct settings *s, const struct section *section);
+/* Whether the text of marks has one for that key: its value is another than the default. */
+bool key_marks_have(const char *marks, const char *key);
 /* The name of the key with that mark; NULL: no key of a task or queue has it. */
 const char *key_marks_name(const struct settings_form *form, const char mark[MARK_NAME]);
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text/marks.h"
 #include "base/text/names.h"
+#include "config/keys/key_marks.h"
 #include "config/tasks/taskfile.h"
 #include "core/fleet/identity.h"
 #include "node/election/partitions.h"
@@ -382,4 +383,9 @@ void disagreements_pack(struct pack *p, const struct node *s)
 		pack_difference(p, &c, &c.list[i]);
 	free(c.variant_of);
 	free(c.list);
+}
+
+bool disagreements_may_set(const struct worker *w, size_t at, const char *key)
+{
+	return w->n_keys != w->n_tasks || key_marks_have(w->keys[at], key);
 }
