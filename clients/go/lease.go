@@ -92,9 +92,12 @@ func (a *Answer) Left() time.Duration { return a.term.left() }
 
 // code says why this node does not lead, as zkleader-check does.
 func (a *Answer) code() int {
-	if a.State != "disconnected" && a.Leader != "" {
+	switch {
+	case a.State == "paused":
+		return Nobody
+	case a.State != "disconnected" && a.Leader != "":
 		return NotLeader
-	} else if a.State == "paused" || a.State == "drained" {
+	case a.State == "drained":
 		return Nobody
 	}
 	return CannotTell

@@ -24,9 +24,11 @@ const ENDED = ['ok', 'dead', 'lost', 'cancelled'];
 
 /** The code that says why this node does not lead, as zkleader-check has it. */
 function codeOf({ state, leader }) {
+	if (state === 'paused')
+		return CODE.NOBODY;
 	if (state !== 'disconnected' && leader !== null)
 		return CODE.NOT_LEADER;
-	return state === 'paused' || state === 'drained' ? CODE.NOBODY : CODE.CANNOT_TELL;
+	return state === 'drained' ? CODE.NOBODY : CODE.CANNOT_TELL;
 }
 
 function needText(text, what) {

@@ -186,7 +186,7 @@ def test_leading_is_entered_when_it_comes_and_lost_when_it_goes(driver, fleet, z
     d = driver(a.socket)
     soon = d.send("leading", task=TASK, wait=0.5)
     scope = d.send("leading", task=TASK, wait=None)
-    assert d.event(soon) == {"entered": False}
+    assert not d.event(soon)["entered"]
     assert b.stop() == 0
     assert d.event(scope) == {"entered": True, "token": led(a, zk)}
     assert d.call("check", of=scope) == {"leads": True}
@@ -197,6 +197,48 @@ def test_leading_is_entered_when_it_comes_and_lost_when_it_goes(driver, fleet, z
     assert d.error("check", of=scope).code == 1
     led(b, zk)
     assert d.call("leave", of=scope) == {}
+
+
+def test_leading_that_is_not_entered_has_the_code_of_zkleader_check(driver, fleet, zk, program):
+    tasks = [TASK, task_text("vacant", min_version="9"), "halted"]
+    a = fleet.sidecar("a", node="a", version="1", tasks=[*tasks, "own"], session_timeout="10s")
+    b = fleet.sidecar("b", node="b", version="2", tasks=tasks, session_timeout="10s")
+    led(b, zk)
+    a.call("pause", "halted")
+    wait_until(lambda: a.check("halted")["state"] == "paused", what="it is paused")
+    d = driver(a.socket)
+
+    def says(task, state, code):
+        """The same as zkleader-check, in that state."""
+        wait_until(lambda: a.check(task)["state"] == state, what=f"{task} is {state}")
+        assert program("zkleader-check", "-s", a.socket, "-w", "0s", task).code == code
+        said = d.event(d.send("leading", task=task, wait=0.3))
+        assert said in ({"entered": False, "code": code}, {"entered": False, "code": None})
+
+    says(TASK, "following", 1)
+    says("vacant", "following", 2)
+    says("halted", "paused", 4)
+    a.call("drain", {"for_ms": 60000, "force": True})
+    says(TASK, "drained", 1)
+    says("own", "drained", 4)
+
+
+@pytest.mark.parametrize("state, is_led, code", [
+    ("paused", True, 4), ("contending", False, 2), ("disconnected", True, 2), ("dreaming", True, 1),
+    ("dreaming", False, 2)])
+def test_leading_that_is_not_entered_has_the_code_of_the_answer(driver, scripted, program, state, is_led, code):
+    answer = answer_of(TASK, leader=False, lease_ms=0, state=state)
+
+    def play(connection, number):
+        while True:
+            msgid, method, _ = connection.request()
+            connection.answer(msgid, None if method == "subscribe" else {
+                **answer, "led_by": answer["led_by"] if is_led else None})
+
+    server = scripted(play)
+    assert program("zkleader-check", "-s", server.path, TASK).code == code
+    said = (d := driver(server.path)).event(d.send("leading", task=TASK, wait=0))
+    assert said in ({"entered": False, "code": code}, {"entered": False, "code": None})
 
 
 def test_leading_is_lost_with_zookeeper_before_the_lease_is_over(driver, fleet, own_server):

@@ -345,7 +345,7 @@ class Client:
                     lease = Lease(task, found.token, found.until, found.lease)
                     if lease._spare() > 0:
                         return lease
-                    failed = Error({"disconnected": 2, "paused": 4, "drained": 4}.get(found.state, 1), found.why)
+                    failed = Error(found._code, found.why)
                 except Error as e:
                     failed = e
                 if now() >= end or found is None and is_final(failed):

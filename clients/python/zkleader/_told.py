@@ -30,6 +30,15 @@ class Answer:
         """Whether this node leads now: looked up in the lease, each time anew; nothing is asked."""
         return now() < self.until
 
+    @property
+    def _code(self) -> int:
+        """Why this node does not lead, as zkleader-check says it."""
+        if self.state == "paused":
+            return 4
+        if self.state != "disconnected" and self.leader is not None:
+            return 1
+        return 4 if self.state == "drained" else 2
+
     def __bool__(self) -> bool:
         return self.leads
 

@@ -177,7 +177,7 @@ func lead(ctx context.Context, r request) error {
 	})
 	var e *zkleader.Error
 	if !entered && errors.As(err, &e) && e.Code != zkleader.Misuse {
-		write(object{"id": r.ID, "event": object{"entered": false}})
+		write(object{"id": r.ID, "event": object{"entered": false, "code": e.Code}})
 		return nil
 	}
 	return err

@@ -156,7 +156,7 @@ public final class Driver {
         Optional<Lease> entered = wait == null ? Optional.of(client.leading(asked.text("task")))
                 : client.leading(asked.text("task"), wait);
         entered.ifPresent(lease -> leases.put(asked.get("id"), lease));
-        say(asked, "event", entered.isEmpty() ? map("entered", false)
+        say(asked, "event", entered.isEmpty() ? map("entered", false, "code", null)
                 : map("entered", true, "token", entered.get().token()));
         entered.ifPresent(lease -> lease.onLost(() ->
                 say(asked, "event", map("lost", true, "left_ms", lease.remaining().toMillis()))));

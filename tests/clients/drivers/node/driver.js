@@ -72,7 +72,7 @@ const does = {
 		} catch (error) {
 			if (entered || error.code === 3)
 				throw error;
-			write({ id, event: { entered: false } });
+			write({ id, event: { entered: false, code: error.code } });
 		}
 	},
 

@@ -57,7 +57,7 @@ async def leading(r):
         if entered:
             say(r, event={"lost": True, "left_ms": round(1000 * (entered.until - zkleader.now()))})
         else:
-            say(r, event={"entered": False})
+            say(r, event={"entered": False, "code": e.code})
 
 
 async def check(r):

@@ -58,7 +58,7 @@ def leading(r):
         if e.code == 3:
             raise
         print(e, file=sys.stderr)
-        say(r, event={"entered": False})
+        say(r, event={"entered": False, "code": e.code})
 
 
 def check(r):
