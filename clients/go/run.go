@@ -15,7 +15,7 @@ const (
 
 // RunOptions of Client.Run.
 type RunOptions struct {
-	Tick time.Duration // length of a tick; 0: the task's; negative: there is none, leadership is all
+	Tick time.Duration // in whole seconds; 0: the task's; negative: there is none, leadership is all
 	Wait time.Duration // for leadership while the tick is unclaimed; 0: the task's; negative: none
 }
 
@@ -47,6 +47,9 @@ type Outcome struct {
 // and has the outcome recorded. An error that f returns is returned. The context that f gets is done
 // when leadership is lost, at least 100 ms before the lease is over, or ctx is.
 func (c *Client) Run(ctx context.Context, task string, o RunOptions, f func(context.Context, *Run) error) (Outcome, error) {
+	if o.Tick%time.Second > 0 {
+		return Outcome{}, misuse("a tick is whole seconds")
+	}
 	ctx, cancel := c.bind(ctx)
 	defer cancel()
 	id := newUUID()

@@ -130,7 +130,7 @@ export class Client {
 	leading<T>(task: string, fn: (lease: Lease) => T | PromiseLike<T>, options?: Waiting): Promise<T>;
 	/**
 	 * Claims the present tick of the task, which is done once in the fleet, and calls `fn` if it is ours:
-	 * its outcome is recorded. `tickMs` (0: no tick) and `waitMs` are the task's unless given.
+	 * its outcome is recorded. `tickMs` (whole seconds; 0: no tick) and `waitMs` are the task's unless given.
 	 */
 	run<T>(task: string, fn: (run: Run) => T | PromiseLike<T>, options?: Waiting & { tickMs?: number }): Promise<Outcome<T>>;
 	/** Submits a job: its id, once it is committed. */

@@ -173,6 +173,8 @@ export class Client {
 
 	async run(task, fn, { tickMs, waitMs, signal } = {}) {
 		needText(task, 'a task');
+		if (tickMs % 1000)
+			throw misuse('a tick is whole seconds');
 		const options = { tickMs: needMs(tickMs, 'tickMs'), waitMs: needMs(waitMs, 'waitMs'), signal };
 		const link = new Link(this.#site); // of its own: closing it takes back a claim that waits
 		let lease;

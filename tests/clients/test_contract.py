@@ -320,6 +320,16 @@ def test_a_function_that_fails_is_recorded_so(driver, fleet, zk):
     assert (record["state"], record["exit_status"]) == ("failed", 1)
 
 
+def test_a_tick_is_whole_seconds_up_to_a_day(driver, fleet, zk):
+    only = fleet.sidecar("only", node="only", tasks=[TASK], session_timeout="10s")
+    led(only, zk)
+    d = driver(only.socket)
+    for tick in ("500ms", "1500ms", "49h"):
+        refused = d.error("run", task=TASK, tick=tick, outcome="ok", hold_ms=0)
+        assert refused.code == 3 and "tick" in refused.message, tick
+    assert zk.names("runs", TASK) == []
+
+
 def test_who_does_not_lead_waits_and_is_told(driver, fleet, zk):
     a = fleet.sidecar("a", node="a", version="1", tasks=[task_text(TASK, wait="1s")], session_timeout="10s")
     b = fleet.sidecar("b", node="b", version="2", tasks=[task_text(TASK, wait="1s")], session_timeout="10s")

@@ -1,5 +1,6 @@
 """The Python client by itself: its codec, its checkers, its wheel, its examples, each Python that is there."""
 import asyncio
+import datetime
 import functools
 import json
 import os
@@ -244,9 +245,10 @@ def test_what_a_function_returns_and_raises(fleet, zk):
         assert not again and (again.reason, again.tick) == ("taken", ran.tick)
         with pytest.raises(ZeroDivisionError):
             client.run(TASK, lambda: 1 / 0, tick="2s")
-        with pytest.raises(zkleader.Error) as misuse:
-            client.run(TASK, print, tick="soon")
-        assert misuse.value.code == 3
+        for tick in ("soon", "²s", "0s", "500ms", "3d", 0, -1, 0.5, float("nan"), datetime.timedelta()):
+            with pytest.raises(zkleader.Error) as misuse:
+                client.run(TASK, print, tick=tick)
+            assert misuse.value.code == 3, tick
 
 
 # --- examples ---------------------------------------------------------------------------------------

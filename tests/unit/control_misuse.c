@@ -55,6 +55,10 @@ Test(misuse, options_are_maps_whose_keys_come_once_and_have_their_type)
 	refuses("an option of claim", "claim", 2, "s0", "report");
 	refuses("now_ms: not a time", "claim", 2, "s2sssi", "report", "kind", "run", "now_ms",
 		N(-1));
+	refuses("tick_ms: not whole seconds, up to a day", "claim", 2, "s2sssi", "report", "kind",
+		"run", "tick_ms", N(500));
+	refuses("tick_ms: not whole seconds", "claim", 2, "s2sssi", "report", "kind", "once",
+		"tick_ms", N(86401000));
 	refuses("exit_status: not from", "finish", 2, "i1si", N(1), "exit_status", N(256));
 	refuses("exit_status: missing", "finish", 2, "i0", N(1));
 	refuses("tick: the tick is none", "trigger", 2, "s1ss", "report", "tick", "tomorrow");

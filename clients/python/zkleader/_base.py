@@ -12,6 +12,7 @@ from . import _msgpack
 FRAME_MAX = 64 << 20  # bytes
 RECEIVE = 65536  # bytes at a time
 BACKOFF_MIN, BACKOFF_MAX = 0.05, 1.0  # seconds between tries to connect
+TICK_MAX = 86_400_000  # ms
 NEVER = float("inf")
 
 T = TypeVar("T")
@@ -90,20 +91,22 @@ def ms(seconds: float) -> int:
 
 
 def tick_ms(tick: Length) -> Optional[int]:
-    """The length of a tick: "500ms", "10s", "5m", "2h", "1d", "none", seconds or a timedelta. None: the task's."""
+    """The length of a tick: "10s", "5m", "1d", "none", seconds or a timedelta. None: the task's."""
     if tick is None:
         return None
     if tick == "none":
         return 0
-    if isinstance(tick, datetime.timedelta):
-        return ms(tick.total_seconds())
     if isinstance(tick, str):
         digits = tick.rstrip("msdh")
         unit = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000, "d": 86400000}.get(tick[len(digits):])
-        if not digits.isdigit() or not unit:
+        if not digits.isdecimal() or not unit:
             raise Error(3, f"{tick!r} is not a length such as 60s or 5m")
-        return int(digits) * unit
-    return ms(tick)
+        length: float = int(digits) * unit
+    else:
+        length = 1000 * (tick.total_seconds() if isinstance(tick, datetime.timedelta) else tick)
+    if not 1000 <= length <= TICK_MAX or length % 1000:
+        raise Error(3, f"{tick!r} is no tick: whole seconds from 1s to 1d")
+    return int(length)
 
 
 def backoff() -> Generator[float, None, None]:

@@ -380,11 +380,11 @@ class Client:
     async def run(self, task: str, fn: Callable[..., Any], tick: Length = None, wait: Optional[float] = None) -> Ran:
         """Claims the present tick of the task, and calls `fn` here if it is ours: `fn(run)`, or `fn()`.
 
-        `tick`: its length ("60s", "5m", "none"); by default the task's. While the claim is undecided it waits
-        for up to `wait` seconds (by default the task's). `fn` looks with `run.check()`, which raises Lost once the
-        leadership is lost, whether it may go on; with asyncio it is a coroutine function, which is cancelled then.
-        What it raises is recorded as a failure, and raised here. Lost is raised, too, where `fn` came to its end
-        only after the lease.
+        `tick`: its length in whole seconds ("60s", "5m"), or "none"; by default the task's. While the claim is
+        undecided it waits for up to `wait` seconds (by default the task's). `fn` looks with `run.check()`, which
+        raises Lost once the leadership is lost, whether it may go on; with asyncio it is a coroutine function,
+        which is cancelled then. What it raises is recorded as a failure, and raised here. Lost is raised, too,
+        where `fn` came to its end only after the lease.
         """
         run = await self._claim(task, tick, wait)
         if isinstance(run, Ran):

@@ -93,6 +93,15 @@ static int read_got(struct reader *r, void *to)
 	return e;
 }
 
+/* A tick is named by its second, and zones count for ticks of a day; 0: there is none. */
+static int read_tick_ms(struct reader *r, void *to)
+{
+	int64_t *ms = to;
+	int e = keys_parse_int(r, 0, TICK_DAY_MS, ms);
+
+	return e == 0 && *ms % 1000 != 0 ? -EBADMSG : e;
+}
+
 static bool is_kind(const char *text, size_t len)
 {
 	return (len == 4 && memcmp(text, "once", 4) == 0) ||
@@ -113,7 +122,7 @@ static const struct key claim_keys[] = {
 		   "not the distance of a zone in ms"),
 	OPTION_TEXT(said, id, "id", is_id_or_none, "not the id of a claim"),
 	OPTION_BOOL(said, o.again, "again"),
-	OPTION_INT(said, o.tick_ms, "tick_ms", 0, DURATION_MAX_MS, A_TIME),
+	OPTION_READ(said, o.tick_ms, "tick_ms", read_tick_ms, "not whole seconds, up to a day"),
 	OPTION_INT(said, o.wait_ms, "wait_ms", 0, DURATION_MAX_MS, A_TIME),
 	OPTION_INT(said, waited_ms, "waited_ms", 0, DURATION_MAX_MS, A_TIME),
 	OPTION_READ(said, tick, "tick", options_read_tick, OPTIONS_TICK),

@@ -164,7 +164,9 @@ public final class Driver {
 
     private Object run(Asked asked) {
         String tick = asked.text("tick");
-        Duration length = tick == null ? null : Duration.parse("PT" + tick.toUpperCase(java.util.Locale.ROOT));
+        Duration length = tick == null ? null : tick.endsWith("ms")
+                ? Duration.ofMillis(Long.parseLong(tick.substring(0, tick.length() - 2)))
+                : Duration.parse("PT" + tick.toUpperCase(java.util.Locale.ROOT));
         try {
             Run.Outcome outcome = client.run(asked.text("task"), length, run -> {
                 say(asked, "event", map("began", true, "tick", run.tick(), "token", run.token(), "attempt",

@@ -113,6 +113,8 @@ public final class Run {
         Instant now = Instant.now();
         Map<String, Object> options = new HashMap<>(Map.of("kind", "run", "id", id, "now_ms", now.toEpochMilli(),
                 "zone_ms", ZoneId.systemDefault().getRules().getOffset(now).getTotalSeconds() * 1000));
+        if (tick != null && tick.getNano() != 0)
+            throw new ZkLeaderException(ZkLeaderException.MISUSE, "a tick is whole seconds, not " + tick, null);
         if (tick != null)
             options.put("tick_ms", tick.toMillis());
         Link first = connect();

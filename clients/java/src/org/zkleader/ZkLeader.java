@@ -163,7 +163,8 @@ public final class ZkLeader implements AutoCloseable {
      * How it ends is recorded.
      * @param <E> what the work may throw
      * @param task its name
-     * @param tick how long a tick is, in whole seconds; null: as the task's file says
+     * @param tick how long a tick is, whole seconds up to a day; null: as the task's file says; zero: there is none,
+     * leadership is all
      * @param work what to do
      * @return how it went
      * @throws E as the work did
