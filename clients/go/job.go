@@ -62,7 +62,8 @@ func (c *Client) Submit(ctx context.Context, queue string, payload []byte, o Sub
 	options := map[string]any{"id": id, "payload": payload}
 	setMilliseconds(options, "in_ms", o.Delay)
 	if !o.At.IsZero() {
-		options["at"] = o.At.UTC().Format(time.RFC3339)
+		up := o.At.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
+		options["at"] = up.Format(time.RFC3339Nano)
 	}
 	if o.Key != "" {
 		options["key"] = o.Key

@@ -110,21 +110,38 @@ static bool parse_offset(const char *text, int64_t *ret_ahead_s)
 	return true;
 }
 
+/*
+ * Parses the digits behind the point, any number of them, into ms, rounded up: who says when
+ * something is to be means no earlier. Returns what follows them.
+ */
+static const char *parse_fraction(const char *text, int64_t *ret_ms)
+{
+	bool finer = false;
+
+	*ret_ms = 0;
+	for (int unit = 100; *text >= '0' && *text <= '9'; text++, unit /= 10) {
+		*ret_ms += (*text - '0') * unit;
+		finer |= unit == 0 && *text != '0';
+	}
+	*ret_ms += finer;
+	return text;
+}
+
 int clock_parse(const char *text, int64_t *ret_wall_ms)
 {
 	struct tm tm = {0}, same;
 	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-	int64_t ahead_s;
+	int64_t ahead_s, ms = 0;
 	time_t seconds;
 
 	if (rest && *rest == '.')
-		rest += 1 + strspn(rest + 1, "0123456789");
+		rest = parse_fraction(rest + 1, &ms);
 	if (!rest || !parse_offset(rest, &ahead_s))
 		return -EINVAL;
 	same = tm;
 	seconds = timegm(&same);
 	if (same.tm_mday != tm.tm_mday || same.tm_sec != tm.tm_sec)
 		return -EINVAL;
-	*ret_wall_ms = ((int64_t)seconds - ahead_s) * 1000;
+	*ret_wall_ms = ((int64_t)seconds - ahead_s) * 1000 + ms;
 	return 0;
 }

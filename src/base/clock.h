@@ -18,8 +18,8 @@ int64_t clock_wall_ms(void);
 /* Writes wall milliseconds as RFC 3339 in UTC, "2026-11-20T02:00:00Z" (whole seconds). */
 void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE]);
 /*
- * Parses RFC 3339 into ms since the epoch, in whole seconds: 0; or -EINVAL, also for a date or a
- * time that does not exist.
+ * Parses RFC 3339 into ms since the epoch, rounded up: 0; or -EINVAL, also for a date or a time
+ * that does not exist.
  */
 int clock_parse(const char *text, int64_t *ret_wall_ms);
 

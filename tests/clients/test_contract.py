@@ -1,4 +1,5 @@
 """What the client of each language has to do, by its driver: README.md."""
+import datetime
 import os
 import pathlib
 import signal
@@ -443,6 +444,33 @@ def test_jobs_are_submitted_once_read_and_cancelled(driver, queues, folder):
     wait_until(lambda: a.call("queue", "q")["state"] == "paused", what="it is paused")
     refused = d.error("submit", queue="q", job=None, payload="", delay=None)
     assert refused.code == 4 and refused.job.startswith("q.")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+def test_a_job_begins_no_earlier_than_it_is_to(driver, queues, folder):
+    a = queues.site("a", queue_text("q", command=["/bin/sh", "-c", f"date +%s%N >{folder}/began"]))
+    queues.wait_open()
+    d = driver(a.socket)
+    at = int(time.time()) + 2.9
+    job = d.call("submit", queue="q", job=None, payload="", delay=None, at_us=int(at * 1e6))["job"]
+    assert d.call("job", job=job, wait_ms=30000)["state"] == "ok"
+    assert int((folder / "began").read_text()) / 1e9 > at - 0.1, "by the clock of the servers, which is this one"
+
+
+@pytest.mark.parametrize("us, at", [(900_000, 900), (900_001, 901), (999_999, 1000), (0, 0)])
+def test_the_time_of_a_job_is_told_to_the_millisecond(driver, scripted, us, at):
+    told, base = [], 1_795_226_400
+
+    def play(connection, number):
+        while True:
+            msgid, method, params = connection.request()
+            if method == "submit":
+                told.append(datetime.datetime.fromisoformat(params[1]["at"]).timestamp())
+            connection.answer(msgid, {"id": "q.t5b8m.0a1b2c3d-0000-4000-8000-000000000000"})
+
+    d = driver(scripted(play).path)
+    d.call("submit", queue="q", job=None, payload="", delay=None, at_us=base * 1_000_000 + us)
+    assert [round((one - base) * 1000) for one in told] == [at]
 
 
 def test_a_submit_whose_answer_was_cut_off_is_repeated_with_its_id(driver, scripted):

@@ -314,6 +314,8 @@ def test_later_jobs_wait_for_their_time(queues):
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began + 4))
     then = queues.submit(a, "--at", at)
     far = queues.submit(a, "--in", "89d")
+    day = [time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(began + 86400 + s)) for s in (0, 1)]
+    assert a.call("job", queues.submit(a, "--at", f"{day[0]}.001Z"))["due"] == f"{day[1]}Z", "no earlier"
     now = queues.submit(a)
     assert queues.wait_state(a, now)["state"] == "ok"
     assert a.call("job", then)["due"] == at

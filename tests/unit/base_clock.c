@@ -68,7 +68,13 @@ Test(clock, parse)
 	cr_expect_eq(clock_parse("2026-11-21T02:00:00Z", &ms), 0);
 	cr_expect_eq(ms, 1795226400000);
 	cr_expect_eq(clock_parse("2026-11-21T02:00:00.123Z", &ms), 0);
-	cr_expect_eq(ms, 1795226400000);
+	cr_expect_eq(ms, 1795226400123);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00.5+00:00", &ms), 0);
+	cr_expect_eq(ms, 1795226400500);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00.1230000Z", &ms), 0);
+	cr_expect_eq(ms, 1795226400123);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00.999000001Z", &ms), 0);
+	cr_expect_eq(ms, 1795226401000);
 	cr_expect_eq(clock_parse("2026-11-21T02:00:00", &ms), -EINVAL);
 	cr_expect_eq(clock_parse("2026-11-21T03:30:00+01:30", &ms), 0);
 	cr_expect_eq(ms, 1795226400000);

@@ -472,7 +472,9 @@ class Client:
         """
         id = id or await self.job_id(queue)
         if isinstance(at, datetime.datetime):
-            at = at.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            at += datetime.timedelta(microseconds=-at.microsecond % 1000)  # ms, rounded up
+            utc = at.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+            at = utc.isoformat(timespec="milliseconds") + "Z"
         options = {"id": id, "payload": payload.encode() if isinstance(payload, str) else payload, "at": at, "key": key,
                    "in_ms": ms(delay) if delay else None, "while": "open" if while_open else None, "callback": callback}
         params = [queue, {k: v for k, v in options.items() if v is not None}]

@@ -90,7 +90,7 @@ static int take_times(const struct context *c, struct submission *s)
 	else if (s->job.in_ms > DELAY_MAX_MS)
 		output_error(&c->output, "--in: a job may wait for 90 days at most");
 	else {
-		s->job.at_s = ms / 1000;
+		s->job.at_s = (ms + 999) / 1000; /* no earlier */
 		return 0;
 	}
 	return -EINVAL;

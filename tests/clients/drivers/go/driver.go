@@ -18,8 +18,9 @@ const lookTime = 50 * time.Millisecond // between looks whether a run still lead
 
 type request struct {
 	ID, Of, N                int
-	HoldMs                   int `json:"hold_ms"`
-	WaitMs                   int `json:"wait_ms"`
+	HoldMs                   int   `json:"hold_ms"`
+	WaitMs                   int   `json:"wait_ms"`
+	AtUs                     int64 `json:"at_us"`
 	Do, Task, Outcome, Queue string
 	Tasks                    []string
 	Tick, Job                *string
@@ -123,6 +124,9 @@ func do(ctx context.Context, r request) (object, error) {
 		o := zkleader.SubmitOptions{Delay: seconds(r.Delay, 0)}
 		if r.Job != nil {
 			o.ID = *r.Job
+		}
+		if r.AtUs != 0 {
+			o.At = time.UnixMicro(r.AtUs)
 		}
 		id, err := client.Submit(ctx, r.Queue, []byte(r.Payload), o)
 		return object{"job": id}, err

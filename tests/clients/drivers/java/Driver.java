@@ -5,6 +5,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -195,6 +197,8 @@ public final class Driver {
             job.id(asked.text("job"));
         if (asked.get("delay") != null)
             job.delay(asked.seconds("delay"));
+        if (asked.get("at_us") instanceof Long us)
+            job.at(Instant.EPOCH.plus(us, ChronoUnit.MICROS));
         try {
             return map("job", client.submit(job));
         } catch (ZkLeaderException e) {

@@ -113,8 +113,9 @@ const does = {
 		}
 	},
 
-	async submit({ queue, job, payload, delay }) {
-		return { job: await z.submit(queue, payload, { id: job ?? undefined, delayMs: seconds(delay) }) };
+	async submit({ queue, job, payload, delay, at_us: atUs }) {
+		const at = atUs ? new Date(Math.ceil(atUs / 1000)) : undefined; // a Date has no more than that
+		return { job: await z.submit(queue, payload, { id: job ?? undefined, delayMs: seconds(delay), at }) };
 	},
 
 	async job({ job, wait_ms: waitMs }) {

@@ -1,5 +1,6 @@
 """Drives the Python client for asyncio; see tests/clients/README.md."""
 import asyncio
+import datetime
 import json
 import os
 import statistics
@@ -9,6 +10,7 @@ import time
 
 import zkleader.aio
 
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 client = zkleader.aio.connect(sys.argv[1])
 kept, scopes, watches = {}, {}, {}
 
@@ -90,7 +92,8 @@ async def run(r):
 
 
 async def submit(r):
-    return {"job": await client.submit(r["queue"], r["payload"], id=r["job"], delay=r["delay"])}
+    at = r.get("at_us") and EPOCH + datetime.timedelta(microseconds=r["at_us"])
+    return {"job": await client.submit(r["queue"], r["payload"], id=r["job"], delay=r["delay"], at=at)}
 
 
 async def job(r):

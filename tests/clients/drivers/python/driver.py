@@ -1,4 +1,5 @@
 """Drives the Python client for threads; see tests/clients/README.md."""
+import datetime
 import json
 import os
 import statistics
@@ -8,6 +9,7 @@ import time
 
 import zkleader
 
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 client = zkleader.connect(sys.argv[1])
 kept, scopes, watches = {}, {}, {}
 writing = threading.Lock()
@@ -94,7 +96,8 @@ def run(r):
 
 
 def submit(r):
-    return {"job": client.submit(r["queue"], r["payload"], id=r["job"], delay=r["delay"])}
+    at = r.get("at_us") and EPOCH + datetime.timedelta(microseconds=r["at_us"])
+    return {"job": client.submit(r["queue"], r["payload"], id=r["job"], delay=r["delay"], at=at)}
 
 
 def job(r):

@@ -39,9 +39,9 @@ public final class Submission {
     public Submission whileOpen() { return with("while", "open"); }
 
     /** {@return this, to begin no earlier}
-     * @param at up to 90 days ahead */
+     * @param at up to 90 days ahead, to the millisecond: what is finer is rounded up */
     public Submission at(Instant at) {
-        return with("at", at.truncatedTo(ChronoUnit.SECONDS).toString());
+        return with("at", at.plusNanos(999_999).truncatedTo(ChronoUnit.MILLIS).toString());
     }
 
     /** {@return this, to begin so long after it is submitted}
