@@ -497,6 +497,21 @@ def test_a_submit_whose_answer_was_cut_off_is_repeated_with_its_id(driver, scrip
     assert (unknown.code, unknown.job) == (2, ours) and 5 == len(submits)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+def test_waiting_for_a_job_goes_on_while_the_sidecar_is_away(driver, queues):
+    a = queues.site("a", queue_text("q", command=["/bin/true"]))
+    queues.wait_open()
+    d = driver(a.socket)
+    job = d.call("submit", queue="q", job=None, payload="", delay=4)["job"]
+    waiting = d.send("wait", job=job)
+    assert d.call("job", job=job, wait_ms=0)["state"] == "queued"
+    a.kill()
+    time.sleep(2)
+    a.start()
+    assert d.answer(waiting) == d.call("wait", job=job) == {"job": job, "state": "ok"}
+    assert d.error("wait", job="q.abc.0a1b2c3d-0000-4000-8000-000000000000").code == 3
+
+
 # --- errors -----------------------------------------------------------------------------------------
 
 def test_errors_have_the_codes_of_zkleader_check(driver, fleet, zk):

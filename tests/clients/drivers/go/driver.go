@@ -136,6 +136,12 @@ func do(ctx context.Context, r request) (object, error) {
 			return nil, err
 		}
 		return object{"job": j.ID, "state": j.State}, nil
+	case "wait":
+		j, err := client.Wait(ctx, *r.Job)
+		if err != nil {
+			return nil, err
+		}
+		return object{"job": j.ID, "state": j.State}, nil
 	case "cancel":
 		done, err := client.Cancel(ctx, *r.Job)
 		return object{"job": *r.Job, "done": done}, err

@@ -123,6 +123,9 @@ public final class Driver {
             case "job":
                 Job job = client.job(asked.text("job"), Duration.ofMillis(asked.number("wait_ms")));
                 return map("job", job.id(), "state", job.state());
+            case "wait":
+                Job ended = client.waitFor(asked.text("job"));
+                return map("job", ended.id(), "state", ended.state());
             case "cancel":
                 return map("job", asked.text("job"), "done", client.cancel(asked.text("job")));
             case "many":

@@ -123,6 +123,11 @@ const does = {
 		return { job: id, state };
 	},
 
+	async wait({ job }) {
+		const { id, state } = await z.wait(job);
+		return { job: id, state };
+	},
+
 	async cancel({ job }) {
 		return { job, done: await z.cancel(job) };
 	},

@@ -101,6 +101,11 @@ async def job(r):
     return {"job": found.id, "state": found.state}
 
 
+async def wait(r):
+    found = await client.wait(r["job"])
+    return {"job": found.id, "state": found.state}
+
+
 async def cancel(r):
     return {"job": r["job"], "done": await client.cancel(r["job"])}
 

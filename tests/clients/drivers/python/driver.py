@@ -105,6 +105,11 @@ def job(r):
     return {"job": found.id, "state": found.state}
 
 
+def wait(r):
+    found = client.wait(r["job"])
+    return {"job": found.id, "state": found.state}
+
+
 def cancel(r):
     return {"job": r["job"], "done": client.cancel(r["job"])}
 

@@ -51,9 +51,7 @@ public final class Answer {
     /** {@return the reason, a sentence for people} */
     public String why() { return why; }
 
-    Lease.Term term() {
-        return new Lease.Term(said, token, expiry);
-    }
+    Lease.Term term() { return new Lease.Term(said, token, expiry); }
 
     @Override
     public String toString() { return task + ": " + state + (why.isEmpty() ? "" : ", " + why); }

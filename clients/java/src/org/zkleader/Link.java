@@ -180,9 +180,7 @@ final class Link {
             throw e;
         }
         do {
-            synchronized (this) {
-                next = waiting.size() < WAITING_MAX ? held.poll() : null;
-            }
+            synchronized (this) { next = waiting.size() < WAITING_MAX ? held.poll() : null; }
             if (next != null && !next.isDone())
                 send(next);
         } while (next != null);

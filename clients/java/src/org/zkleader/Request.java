@@ -24,9 +24,7 @@ final class Request<T> extends CompletableFuture<T> {
     }
 
     /** Whether the sidecar never has it wait, so that it need not wait for others either. */
-    boolean isQuick() {
-        return method.equals("check") && params.size() == 1;
-    }
+    boolean isQuick() { return method.equals("check") && params.size() == 1; }
 
     void answered(Object result) { complete(parse.apply(new Reply(result, sent))); }
 

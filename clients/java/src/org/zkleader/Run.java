@@ -55,6 +55,9 @@ public final class Run {
     /** What `attach` answers, or the same of a run that need not be attached. */
     private record Place(boolean there, long number, boolean recorded) { }
 
+    /** As long as it takes to start a sidecar anew. */
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+
     private final ZkLeader client;
     private final String id = UUID.randomUUID().toString();
     private String task;
@@ -94,15 +97,16 @@ public final class Run {
             link.end(new Unreachable("the run of " + task + " is over", null));
     }
 
-    /** Asks again for as long as it takes to start a sidecar anew. */
-    private static <T> T insist(Supplier<T> ask) {
-        for (long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);;) {
+    /** Asks again while the sidecar is away, for that long. */
+    static <T> T insist(Duration patience, Supplier<T> ask) {
+        for (long until = System.nanoTime() + patience.toNanos(), pause = 0;;) {
             try {
                 return ask.get();
             } catch (Unreachable e) {
                 if (System.nanoTime() > until)
                     throw e;
-                ZkLeader.sleep(100);
+                pause = Watch.longer(pause);
+                ZkLeader.sleep(TimeUnit.NANOSECONDS.toMillis(Watch.jittered(pause)));
             }
         }
     }
@@ -122,7 +126,7 @@ public final class Run {
             claim = claim(first, options);
         } catch (Unreachable e) { // the sidecar that is started anew knows it by its id
             options.put("again", true);
-            claim = insist(() -> claim(connect(), options));
+            claim = insist(PATIENCE, () -> claim(connect(), options));
         }
         place = CompletableFuture.completedFuture(new Place(true, claim.number, false));
         if (claim.partition != null)
@@ -152,7 +156,7 @@ public final class Run {
     /** Renews at once, as the lease counts from before the claim, which may have waited. */
     private void begin() {
         try {
-            Lease.Term first = insist(() -> client.await(renew()));
+            Lease.Term first = insist(PATIENCE, () -> client.await(renew()));
             if (!first.holds())
                 throw new ZkLeaderException(ZkLeaderException.CANNOT_TELL, task + " was lost as it began", null);
             lease = new Lease(client, task, first, this::renew);
@@ -216,7 +220,7 @@ public final class Run {
         boolean interrupted = Thread.interrupted(); // perhaps to end the work, which it has
         Throwable why = null;
         try {
-            if (insist(() -> client.await(place().thenCompose(at -> finish(at, status, cut)))))
+            if (insist(PATIENCE, () -> client.await(place().thenCompose(at -> finish(at, status, cut)))))
                 return;
         } catch (ZkLeaderException e) {
             why = e;

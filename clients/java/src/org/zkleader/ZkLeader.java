@@ -19,7 +19,7 @@ import org.zkleader.ZkLeaderException.Unreachable;
 public final class ZkLeader implements AutoCloseable {
     private static final Path DEFAULT_SOCKET = Path.of("/run/zkleader/zkleader.sock");
     private static final Duration SETTLE = Duration.ofSeconds(1), DAY = Duration.ofDays(1);
-    private static final Duration FOR_EVER = Duration.ofDays(36_500);
+    static final Duration FOR_EVER = Duration.ofDays(36_500);
 
     private static final class Shared {
         static final ZkLeader CLIENT = connect();
@@ -51,9 +51,7 @@ public final class ZkLeader implements AutoCloseable {
     /** {@return a client of the sidecar with that socket}
      * @param socket its path
      * @param timeout how long an answer may take, beside what it was asked to wait; 5 s unless named */
-    public static ZkLeader connect(Path socket, Duration timeout) {
-        return new ZkLeader(socket, timeout);
-    }
+    public static ZkLeader connect(Path socket, Duration timeout) { return new ZkLeader(socket, timeout); }
 
     /** {@return the client that this process shares, made by {@link #connect()}; not to be closed} */
     public static ZkLeader shared() { return Shared.CLIENT; }
@@ -178,9 +176,7 @@ public final class ZkLeader implements AutoCloseable {
     /** {@return the id of a job, once it is committed}
      * @param queue its queue
      * @param payload what it reads, up to 16,384 bytes */
-    public String submit(String queue, byte[] payload) {
-        return submit(new Submission(queue, payload));
-    }
+    public String submit(String queue, byte[] payload) { return submit(new Submission(queue, payload)); }
 
     /** {@return the id of a job, once it is committed, or of the one that has its key} Where it cannot be told
      * whether it is, the same may be submitted again.
@@ -213,6 +209,21 @@ public final class ZkLeader implements AutoCloseable {
         Duration most = wait.compareTo(DAY) > 0 ? DAY : wait;
         List<Object> params = wait.isZero() ? List.of(id) : List.of(id, Map.of("wait_ms", most.toMillis()));
         return await(ask("job", params, Job::of, true), most);
+    }
+
+    /**
+     * Waits until a job has ended, however long that takes and the sidecar is away meanwhile. One that is there and
+     * cannot tell, as without ZooKeeper, ends it with {@link ZkLeaderException#CANNOT_TELL}: wait again. The other
+     * languages call this {@code wait}, a name that each object of Java has for something else.
+     * @param id its id
+     * @return the job, which has ended
+     */
+    public Job waitFor(String id) {
+        Job job;
+        do {
+            job = Run.insist(FOR_EVER, () -> job(id, Duration.ofMinutes(1)));
+        } while (!job.ended());
+        return job;
     }
 
     /** {@return whether a job was cancelled, so that it never begins or gets TERM; false: it had ended already}
