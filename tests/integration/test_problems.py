@@ -46,6 +46,13 @@ def test_a_version_whose_form_differs_from_all_others(fleet, odd):
                    what="it is a problem")
 
 
+def test_a_patch_of_a_version_has_its_form(fleet):
+    old = [fleet.sidecar(n, version="1.0", tasks=["t"]) for n in "ab"]
+    new = fleet.sidecar("new", version="1.0.1", tasks=["t"])
+    wait_until(lambda: all(len(s.call("workers")) == 3 for s in (*old, new)), what="all see all")
+    assert [problems(s) for s in (*old, new)] == [{}] * 3
+
+
 def test_a_task_that_nobody_leads(fleet, zk, zkleader):
     one, two = fleet.sidecar("one", tasks=["a", "b", "p"]), fleet.sidecar("two", tasks=["a", "b", "p"])
     wait_until(lambda: all(len(s.call("workers")) == 2 for s in (one, two)), what="both see both")

@@ -113,6 +113,14 @@ static bool is_odd(const struct form *a, const struct form *b)
 	return version_compare(a->version, b->version) > 0;
 }
 
+/* Whether the longer one goes on from the shorter one, as 1.4.1 does from 1.4. */
+static bool continues(const char *shorter, const char *longer)
+{
+	size_t len = strlen(shorter);
+
+	return strncmp(shorter, longer, len) == 0 && longer[len] == '.';
+}
+
 static void find_versions(const struct node *n, struct problems *problems)
 {
 	struct form forms[FORMS_MAX];
@@ -124,7 +132,9 @@ static void find_versions(const struct node *n, struct problems *problems)
 	for (size_t i = 0; i < n_forms; i++) {
 		int order = version_compare(forms[i].version, forms[usual].version);
 
-		if (i == usual || forms[i].versions > 1)
+		if (i == usual || forms[i].versions > 1 ||
+		    continues(forms[i].version, forms[usual].version) ||
+		    continues(forms[usual].version, forms[i].version))
 			continue;
 		problems_add(problems, identity_name(forms[i].member), PROBLEM_WHOLE_FILE,
 			     "its version %s has another form than all others in the fleet, such "
