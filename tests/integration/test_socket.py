@@ -14,6 +14,7 @@ import msgpack
 import pytest
 
 from harness.process import resident_bytes, spawn
+from harness.sidecar import build
 from harness.rpc import Client
 from harness.waiting import wait_until
 
@@ -301,7 +302,8 @@ def test_idle_clients_and_those_that_never_read_are_harmless(sidecar, bystander)
             raise AssertionError("it took all of them")
     for _ in range(100):
         assert bystander.call("check", TASK)["leader"]
-    assert resident_bytes(sidecar.process.pid) - before < 64 * 1024 * 1024
+    freed = 0 if build().name == "release" else 256  # MiB that a sanitizer keeps of what was freed
+    assert resident_bytes(sidecar.process.pid) - before < (64 + freed) * 1024 * 1024
     for client in idle + deaf:
         client.close()
 
