@@ -14,8 +14,8 @@ import msgpack
 import pytest
 
 from harness.process import resident_bytes, spawn
-from harness.sidecar import build
 from harness.rpc import Client
+from harness.sidecar import build
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
