@@ -12,5 +12,7 @@
  */
 size_t restart_keys(const struct config *start, const struct config *now,
 		    const char *ret_keys[RESTART_KEYS_MAX]);
+/* Whether two texts of a key differ; NULL: it is not set. */
+bool config_text_differs(const char *a, const char *b);
 
 #endif

@@ -107,11 +107,6 @@ static void tell_tasks(const struct reading *r, struct changes *changes)
 	add_changes(changes, "queue changed:", queues->changed, queues->n_changed);
 }
 
-static bool text_differs(const char *a, const char *b)
-{
-	return (a == NULL) != (b == NULL) || (a && strcmp(a, b) != 0);
-}
-
 /*
  * Tells which keys were changed that take effect only with a restart: the connection, the socket
  * and the registration were made from them.
@@ -148,10 +143,10 @@ static void tell_changed_keys(const struct config *was, const struct config *is,
 		{"stop-wait", was->stop_wait_ms != is->stop_wait_ms},
 		{"tick-guard", was->tick_guard_ms != is->tick_guard_ms},
 		{"clock-tolerance", was->clock_tolerance_ms != is->clock_tolerance_ms},
-		{"task-dir", text_differs(was->task_dir, is->task_dir)},
-		{"version-file", text_differs(was->version_file, is->version_file)},
-		{"version-strip", text_differs(was->version_strip, is->version_strip)},
-		{"timezone", text_differs(was->timezone->name, is->timezone->name)},
+		{"task-dir", config_text_differs(was->task_dir, is->task_dir)},
+		{"version-file", config_text_differs(was->version_file, is->version_file)},
+		{"version-strip", config_text_differs(was->version_strip, is->version_strip)},
+		{"timezone", config_text_differs(was->timezone->name, is->timezone->name)},
 		{"recipe-users", users_differ(was, is)},
 		{"health", !health_config_equal(&was->health, &is->health)},
 		{"log-level or log-format",
@@ -169,8 +164,8 @@ static void tell_changed_keys(const struct config *was, const struct config *is,
  */
 static void watch_anew(struct sidecar *s, const struct config *config)
 {
-	bool dir = text_differs(s->config->task_dir, config->task_dir);
-	bool version = text_differs(s->config->version_file, config->version_file);
+	bool dir = config_text_differs(s->config->task_dir, config->task_dir);
+	bool version = config_text_differs(s->config->version_file, config->version_file);
 
 	if (dir || version)
 		files_watch(&s->files, config->task_dir, config->version_file);
@@ -181,7 +176,7 @@ static void apply_config(struct sidecar *s, struct config *config,
 {
 	struct config *old = s->config;
 
-	if (text_differs(old->version, config->version)) {
+	if (config_text_differs(old->version, config->version)) {
 		log_info("version changed", LOG_STR("from", old->version),
 			 LOG_STR("to", config->version));
 		add_line(changes, "version changed:", config->version);

@@ -51,7 +51,7 @@ static struct {
 	int64_t epoch_session;
 	int64_t moved;	/* when somebody was given something, or has ended it */
 	unsigned fresh; /* of those */
-	double level;	/* of a bucket like the leader's, with what may be on its way */
+	double level; /* of a bucket, laxer than the leader's window, with what may be on its way */
 	int64_t level_at;
 	char token[24]; /* of who has raised the epoch last */
 } states[QUEUES];

@@ -65,8 +65,7 @@ static bool has_ended(const json_t *outcome)
 {
 	const char *state = json_text(outcome, "state", NULL);
 
-	return state && strcmp(state, "running") != 0 &&
-	       !json_is_true(json_object_get(outcome, "retrying"));
+	return state && strcmp(state, "running") != 0 && !json_flag(outcome, "retrying");
 }
 
 static int wait_for(struct context *c, const char *tick, int64_t after)
