@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import time
@@ -98,8 +99,8 @@ def commands(folder, server, worker, fleet, echo, http, etcd):
     return [c for c in listed if c[2] and shutil.which(str(c[2][0]))]
 
 
-def load(socket, clients, in_flight, seconds, pause_us=0):
-    out = subprocess.run([build() / "bench/load", socket, TASK, str(clients), str(in_flight), str(seconds),
+def load(path, clients, in_flight, seconds, pause_us=0):
+    out = subprocess.run([build() / "bench/load", path, TASK, str(clients), str(in_flight), str(seconds),
                           str(pause_us)], capture_output=True, text=True, check=True).stdout
     return json.loads(out)
 
@@ -129,8 +130,8 @@ def round_trips(report, folder, worker, runs, seconds):
             ours, bare, key = [], [], f"{clients}x{in_flight}"
             name = f"{clients} client{'s' if clients > 1 else ''}, {in_flight} in flight on each"
             for _ in range(runs):
-                for socket, rates in ((worker.sidecar.socket, ours), (echo.socket, bare)):
-                    result = load(socket, clients, in_flight, seconds)
+                for path, rates in ((worker.sidecar.socket, ours), (echo.socket, bare)):
+                    result = load(path, clients, in_flight, seconds)
                     rates.append(result["answers"] / result["seconds"])
             report.row(f"trips_{key}", f"answers to {name}", ours, "/s")
             report.row(f"echo_{key}", "  of the bare echo server", bare, "/s")
@@ -153,6 +154,12 @@ class Prober:
         return said["first_us"] / 1000, said["later_us"] / 1000
 
 
+def accepts(path):
+    """A path is there a moment before somebody listens at it."""
+    with socket.socket(socket.AF_UNIX) as attempt:
+        return attempt.connect_ex(str(path)) == 0
+
+
 def latest_answers(folder, server, n_tasks):
     """While all tasks go from one to the other: the latest answer of the old leader and of the new one; and
     the first of the new one, asked from the moment that its socket is there: it reads its tasks first, and
@@ -164,7 +171,7 @@ def latest_answers(folder, server, n_tasks):
         settle(fleet, workers)
         old = Prober(workers[0])
         workers.append(fleet.start(1))
-        while not workers[1].sidecar.socket.exists():
+        while not accepts(workers[1].sidecar.socket):
             time.sleep(0.0005)
         new = Prober(workers[1])
         when_led(workers[1:], n_tasks)
