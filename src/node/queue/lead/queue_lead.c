@@ -1,4 +1,7 @@
-/* The leader of a queue: raises its epoch, then reads its state. */
+/*
+ * The leader of a queue: raises its epoch, then reads its state: what was assigned and what is due
+ * is read behind the epoch, so that slots and `concurrency` hold over a handover.
+ */
 #include "node/queue/lead/queue_lead.h"
 
 #include <inttypes.h>

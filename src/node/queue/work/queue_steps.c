@@ -1,4 +1,8 @@
-/* Requests to ZooKeeper of a job that is assigned to this node, step by step. */
+/*
+ * Requests to ZooKeeper of a job that is assigned to this node, step by step. The end checks the
+ * version of the record that the start made; a takeover sets the record, so that the late end of an
+ * older attempt fails.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
