@@ -1,7 +1,6 @@
 #include "control/metrics.h"
 
 #include "control/answer/answers.h"
-#include "control/dispatch.h"
 #include "control/queues/queue_asks.h"
 #include "control/queues/queues.h"
 #include "node/ledger/counts.h"
@@ -78,19 +77,17 @@ static void pack_metrics(struct queue_ask *a, struct pack *p)
 {
 	const struct methods *m = a->ask.methods;
 	const struct leaders *l = &m->node->leaders;
-	const char *name;
-	uint64_t asked;
-	size_t n = 0;
+	size_t n_methods = 0, n = 0;
 
 	for (size_t i = 0; i < l->n_tasks; i++)
 		n += !l->tasks[i]->withdrawn;
+	while (n_methods < METHODS_COUNT_MAX && m->asked[n_methods].name)
+		n_methods++;
 	pack_map(p, 5);
 	pack_str(p, "requests");
-	pack_map(p, methods_count());
-	for (size_t i = 0; i < methods_count(); i++) {
-		methods_asked(m, i, &name, &asked);
-		pack_kv_uint(p, name, asked);
-	}
+	pack_map(p, n_methods);
+	for (size_t i = 0; i < n_methods; i++)
+		pack_kv_uint(p, m->asked[i].name, m->asked[i].n);
 	pack_str(p, "zookeeper_ms");
 	pack_map(p, 3);
 	pack_bounds(p, "le", &session_answer_bounds);

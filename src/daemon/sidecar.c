@@ -13,7 +13,7 @@
 #include "base/log/notify.h"
 #include "base/mem.h"
 #include "base/text/names.h"
-#include "control/dispatch.h"
+#include "control/control.h"
 #include "control/answer/handover.h"
 #include "control/answer/subscriptions.h"
 #include "control/programs/runners.h"

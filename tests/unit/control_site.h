@@ -10,7 +10,7 @@
 
 #include "config/config.h"
 #include "control/ask/methods.h"
-#include "control/dispatch.h"
+#include "control/control.h"
 #include "control/ticks/ticks.h"
 
 static struct methods methods;

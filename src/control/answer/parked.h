@@ -1,6 +1,5 @@
 /*
- * Parked requests: they wait for answers of ZooKeeper or for an election to settle. For dispatch.c
- * alone.
+ * Parked requests: they wait for answers of ZooKeeper or for an election to settle.
  */
 #ifndef ZKLEADER_CONTROL_ANSWER_PARKED_H
 #define ZKLEADER_CONTROL_ANSWER_PARKED_H

@@ -51,8 +51,11 @@ struct methods {
 			size_t n;
 		} problems; /* see programs.h */
 	} notifier;
-	uint64_t asked[METHODS_COUNT_MAX]; /* how often each method was called */
-	bool dirty;			   /* something has changed: check the requests again */
+	struct method_asked {
+		const char *name; /* NULL behind the last method */
+		uint64_t n;	  /* how often it was called */
+	} asked[METHODS_COUNT_MAX];
+	bool dirty; /* something has changed: check the requests again */
 	struct host_turn turn;
 	struct host_timer due;
 };

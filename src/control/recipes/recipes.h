@@ -1,4 +1,4 @@
-/* The recipes' methods. For dispatch.c alone. */
+/* The recipes' methods. For dispatch.c and control.c. */
 #ifndef ZKLEADER_CONTROL_RECIPES_RECIPES_H
 #define ZKLEADER_CONTROL_RECIPES_RECIPES_H
 

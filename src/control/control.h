@@ -1,6 +1,6 @@
-/* The table of methods, and events for all of them. */
-#ifndef ZKLEADER_CONTROL_DISPATCH_H
-#define ZKLEADER_CONTROL_DISPATCH_H
+/* The methods of the control socket as the daemon calls them, and events for all of them. */
+#ifndef ZKLEADER_CONTROL_CONTROL_H
+#define ZKLEADER_CONTROL_CONTROL_H
 
 #include "control/ask/methods.h"
 
@@ -9,9 +9,8 @@ void methods_init(struct methods *m, const struct process *process);
 void methods_done(struct methods *m);
 /* The handlers for control, leaders and registry. */
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message);
-/* The number of methods, and how often each was called. */
-size_t methods_count(void);
-void methods_asked(const struct methods *m, size_t i, const char **ret_name, uint64_t *ret_asked);
+/* Writes the name of each method into asked[]. */
+void methods_list(struct methods *m);
 void methods_client_gone(struct methods *m, struct peer *c);
 void methods_task_changed(struct methods *m);
 /* A subscriber takes notifications again. */
