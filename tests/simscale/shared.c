@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "scale.h"
 #include "wire/records/record.h"
 
@@ -54,7 +54,7 @@ static struct shared **find(const struct worker *w)
 int __wrap_record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
 			       const char **ret_why)
 {
-	uint64_t hash = rank_hash(data, len, 0);
+	uint64_t hash = hash_bytes(data, len, 0);
 	struct shared **slot = &by_hash[hash % SLOTS], *s = *slot;
 
 	/* The last one with that hash is the one that is read now; others are parsed anew. */

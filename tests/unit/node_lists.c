@@ -5,7 +5,7 @@
 #include "node_script.h"
 
 #include "base/buffer.h"
-#include "core/fleet/rank.h"
+#include "base/hash.h"
 #include "node/fleet/registration.h"
 #include "wire/records/record.h"
 
@@ -98,7 +98,7 @@ static void make_list(struct buffer *bytes, char path[80], const char *const *li
 	}
 	buffer_init(bytes, RECORD_LIST_MAX);
 	cr_assert_eq(record_pack_list(bytes, w), 0);
-	rank_list_digest(bytes->data, bytes->len, digest);
+	hash_digest(bytes->data, bytes->len, digest);
 	snprintf(path, 80, "lists/%s", digest);
 	worker_free(w);
 }
@@ -383,7 +383,7 @@ Test(lists, one_that_says_nothing_we_know_is_not_read_again)
 
 	buffer_init(&junk, 100);
 	buffer_append(&junk, "\x81\xa5tasks\x92\xa1z\xa1y", 12);
-	rank_list_digest(junk.data, junk.len, digest);
+	hash_digest(junk.data, junk.len, digest);
 	snprintf(path, sizeof(path), "lists/%s", digest);
 	registers(names("a", NULL));
 	asks("get workers/a", record_of("a", path, false));

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/text/name.h"
 
 #define WORKER_RANDOM_INTS 5
@@ -16,7 +17,7 @@
 #define WORKER_QUEUES_MAX  1000
 #define WORKER_SLOTS_MAX   1000 /* slots of one queue */
 #define WORKER_MACHINE_MAX 32	/* bytes of the identity of the machine */
-#define WORKER_LIST_LEN	   32	/* hexadecimal digits of the digest of a list */
+#define WORKER_LIST_LEN	   HASH_DIGEST_LEN
 /* Bytes that a record may have for all its tasks together, as worker_task_bytes() counts them. */
 #define WORKER_TASK_BYTES_MAX (1000 * 1024)
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/duration.h"
-#include "core/fleet/rank.h"
 
 static void put(char *to, uint64_t digest)
 {
@@ -19,7 +19,7 @@ static void put(char *to, uint64_t digest)
 
 static uint64_t name_digest(const char *name)
 {
-	return rank_hash(name, strlen(name), 0);
+	return hash_bytes(name, strlen(name), 0);
 }
 
 /* The number of a key's default; the value that a file has is read by settings.c. */
@@ -59,9 +59,9 @@ static uint64_t value_digest(const struct setting_key *key, const struct setting
 	uint64_t digest = name_digest(key->name);
 
 	if (is_number(key))
-		return rank_hash(&setting->number, sizeof(setting->number), digest);
+		return hash_bytes(&setting->number, sizeof(setting->number), digest);
 	for (size_t i = 0; i < setting->n; i++)
-		digest = rank_hash(setting->values[i], strlen(setting->values[i]) + 1, digest);
+		digest = hash_bytes(setting->values[i], strlen(setting->values[i]) + 1, digest);
 	return digest;
 }
 

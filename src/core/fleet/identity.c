@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 
 #define NAMES_GROWTH 64 /* names of members that the list grows by */
 
@@ -31,7 +31,7 @@ static bool same_short(const char *a, const char *b)
 /* A key that is the same for names that are alike up to the colon. */
 static uint32_t key_of(const char *name)
 {
-	return (uint32_t)rank_hash(name, strcspn(name, ":"), 0);
+	return (uint32_t)hash_bytes(name, strcspn(name, ":"), 0);
 }
 
 /* Without the key `node` the name is HOSTNAME:SOCKET, or empty in another program's record. */

@@ -1,12 +1,10 @@
 #include "core/fleet/rank.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "base/hash.h"
 
 #define RANK_SHIFT 11 /* leaves the 53 bits that a double holds exactly */
 
@@ -25,12 +23,12 @@ uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS])
 		for (size_t j = 0; j < 4; j++)
 			bytes[4 * i + j] = (uint8_t)(value >> (8 * j));
 	}
-	return XXH64(bytes, sizeof(bytes), 0);
+	return hash_bytes(bytes, sizeof(bytes), 0);
 }
 
 uint64_t rank_score(uint64_t key, const char *task)
 {
-	return XXH64(task, strlen(task), key) >> RANK_SHIFT;
+	return hash_bytes(task, strlen(task), key) >> RANK_SHIFT;
 }
 
 uint32_t rank_digest(const struct rank_keys *k)
@@ -46,29 +44,10 @@ uint32_t rank_digest(const struct rank_keys *k)
 	kind |= (uint64_t)k->partitions << 16 | (uint64_t)k->limit << 32;
 	/* A task without new keys has the digest that it always had. */
 	if (k->spread)
-		kind = XXH64(k->spread, strlen(k->spread), kind) | UINT64_C(1) << 63;
+		kind = hash_bytes(k->spread, strlen(k->spread), kind) | UINT64_C(1) << 63;
 	if (!k->min_version)
-		return (uint32_t)XXH64("", 0, kind);
-	return (uint32_t)XXH64(k->min_version, strlen(k->min_version), kind);
-}
-
-uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed)
-{
-	assert(bytes || len == 0);
-	return XXH64(bytes ? bytes : "", len, seed);
-}
-
-void rank_list_digest(const void *bytes, size_t len, char digest[WORKER_LIST_LEN + 1])
-{
-	static const char digits[] = "0123456789abcdef";
-	XXH128_canonical_t canonical;
-
-	XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, len));
-	for (size_t i = 0; i < sizeof(canonical.digest); i++) {
-		digest[2 * i] = digits[canonical.digest[i] >> 4];
-		digest[2 * i + 1] = digits[canonical.digest[i] & 15];
-	}
-	digest[WORKER_LIST_LEN] = '\0';
+		return (uint32_t)hash_bytes("", 0, kind);
+	return (uint32_t)hash_bytes(k->min_version, strlen(k->min_version), kind);
 }
 
 static struct address parse_address(const char *text)

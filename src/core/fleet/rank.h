@@ -35,10 +35,6 @@ struct rank_keys {
  * candidate.
  */
 uint32_t rank_digest(const struct rank_keys *keys);
-/* XXH64 of these bytes with that seed. */
-uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed);
-/* XXH3 of these bytes with 128 bits, as hexadecimal digits in the order of xxhsum. */
-void rank_list_digest(const void *bytes, size_t len, char digest[WORKER_LIST_LEN + 1]);
 /* Orders two address literals: IPv4 before IPv6, then by number; others first, by strcmp. */
 int rank_compare_ip(const char *a, const char *b);
 

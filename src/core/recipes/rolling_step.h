@@ -12,13 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum rolling_state {
-	ROLLING_DRAINING, /* the node hands over what it leads, and its jobs end */
-	ROLLING_RUNNING,  /* CMD is running, or the machine is booting */
-	ROLLING_SOAKING,  /* CMD is done; the node has to be healthy for some time */
-	ROLLING_FAILED,	  /* CMD has failed; stays until --resume or --release */
-	ROLLING_STATES
-};
+#include "base/text/rolling.h"
 
 enum rolling_order {
 	ROLLING_TAKE,	 /* takes a slot, or returns the one of this node */

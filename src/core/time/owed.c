@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "core/time/calendar.h"
 
 #define SECOND_MS     1000
@@ -213,6 +213,6 @@ enum owed_why owed_why(unsigned whys)
 int64_t owed_splay(const char *task, int64_t splay_ms)
 {
 	return splay_ms > 0
-		       ? (int64_t)(rank_hash(task, strlen(task), SPLAY_SEED) % (uint64_t)splay_ms)
+		       ? (int64_t)(hash_bytes(task, strlen(task), SPLAY_SEED) % (uint64_t)splay_ms)
 		       : 0;
 }

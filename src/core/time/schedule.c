@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text/duration.h"
-#include "core/fleet/rank.h"
 #include "core/time/calendar.h"
 
 enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY, FIELDS };
@@ -130,7 +130,7 @@ static uint64_t steps(int from, int to, int step)
 /* XXH64 of the task's name, seeded with the field, modulo n. */
 static int hashed(const struct text *t, const struct field *f, int n)
 {
-	return (int)(rank_hash(t->task, strlen(t->task), (uint64_t)(f - fields)) % (uint64_t)n);
+	return (int)(hash_bytes(t->task, strlen(t->task), (uint64_t)(f - fields)) % (uint64_t)n);
 }
 
 /* H, H(a-b), H/n, H(a-b)/n */

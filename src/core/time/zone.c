@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "core/time/calendar.h"
 #include "core/time/zone_rule.h"
 
@@ -201,8 +201,8 @@ uint64_t zone_digest(const struct zone *z)
 
 	if (!z)
 		return 0;
-	digest = rank_hash(&z->first_offset, sizeof(z->first_offset), digest);
-	digest = rank_hash(z->at, z->n * sizeof(*z->at), digest);
-	digest = rank_hash(z->offset, z->n * sizeof(*z->offset), digest);
+	digest = hash_bytes(&z->first_offset, sizeof(z->first_offset), digest);
+	digest = hash_bytes(z->at, z->n * sizeof(*z->at), digest);
+	digest = hash_bytes(z->offset, z->n * sizeof(*z->offset), digest);
 	return zone_rule_digest(&z->rule, digest);
 }

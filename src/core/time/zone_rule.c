@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/fleet/rank.h"
+#include "base/hash.h"
 #include "core/time/calendar.h"
 
 #define HOUR_S	    3600
@@ -219,5 +219,5 @@ uint64_t zone_rule_digest(const struct zone_rule *r, uint64_t digest)
 				   r->end.week,
 				   r->end.time_s};
 
-	return rank_hash(numbers, sizeof(numbers), digest);
+	return hash_bytes(numbers, sizeof(numbers), digest);
 }

@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "daemon/machine/offload.h"
 
 #define SETTLE_MS     100 /* time without an event before the files are read */
@@ -74,7 +74,7 @@ static uint64_t identify_links(const char *folder)
 			continue;
 		if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0)
 			is = identity_of(&st);
-		sum += rank_hash(&is, sizeof(is), rank_hash(e->d_name, strlen(e->d_name), 0));
+		sum += hash_bytes(&is, sizeof(is), hash_bytes(e->d_name, strlen(e->d_name), 0));
 	}
 	if (dir)
 		closedir(dir);

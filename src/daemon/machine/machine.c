@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/fleet/rank.h"
+#include "base/hash.h"
 
 #define LINE_MAX_BYTES 128
 
@@ -31,6 +31,6 @@ void machine_id(char id[WORKER_MACHINE_MAX + 1])
 		size_t len = read_line(files[i], line);
 		if (len > 0)
 			snprintf(id, WORKER_MACHINE_MAX + 1, "%016" PRIx64,
-				 rank_hash(line, len, 0));
+				 hash_bytes(line, len, 0));
 	}
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "node/fleet/registration.h"
 #include "node/tree/paths.h"
 #include "wire/records/record.h"
@@ -59,7 +59,7 @@ static const char *judge(struct lists_entry *e, const void *data, size_t len)
 
 	if (len > RECORD_LIST_MAX)
 		return "it is too long";
-	rank_list_digest(data, len, digest);
+	hash_digest(data, len, digest);
 	if (strcmp(digest, e->digest) != 0)
 		return "its bytes are not those that its name is the digest of";
 	e->final = record_parse_list(data, len, &e->list, &why) != 0;

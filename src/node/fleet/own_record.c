@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/names.h"
 #include "core/fleet/rank.h"
@@ -62,7 +63,7 @@ static void name_list(const struct registry *r, struct worker *w, struct buffer 
 		buffer_clear(ret_list);
 		return;
 	}
-	rank_list_digest(ret_list->data, ret_list->len, w->list);
+	hash_digest(ret_list->data, ret_list->len, w->list);
 	w->apart = !r->both;
 }
 

@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/fleet/rank.h"
+#include "base/hash.h"
+
 #include "node/queue/queue_parts.h"
 #include "node/tree/paths.h"
 
@@ -13,8 +14,8 @@ void queue_path_of_key(const struct queues *q, const char *queue, const char *ke
 	size_t len = strlen(key);
 	char hash[33];
 
-	snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)rank_hash(key, len, 0),
-		 (unsigned long long)rank_hash(key, len, 1));
+	snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)hash_bytes(key, len, 0),
+		 (unsigned long long)hash_bytes(key, len, 1));
 	path_of_queue(q->registry->settings, queue, "key", hash, path);
 }
 

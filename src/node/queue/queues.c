@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "node/election/tasks.h"
 #include "node/queue/queue_parts.h"
 #include "node/tree/paths.h"
@@ -112,7 +112,7 @@ int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p)
 
 	if (folders <= 1)
 		return minute;
-	return minute + step * (int64_t)(rank_hash(p->uuid, strlen(p->uuid), 0) % folders);
+	return minute + step * (int64_t)(hash_bytes(p->uuid, strlen(p->uuid), 0) % folders);
 }
 
 int64_t queue_list_every(size_t names)

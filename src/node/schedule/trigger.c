@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "core/time/tick.h"
 #include "node/election/leaders.h"
 #include "node/tree/paths.h"
@@ -43,8 +43,8 @@ static void name_of(const struct policy_record *r, char name[NAME_ID_MAX + 1])
 	uint64_t high, low;
 
 	snprintf(subject, sizeof(subject), "%s %.20s", r->task, r->node);
-	high = rank_hash(subject, strlen(subject), 0);
-	low = rank_hash(subject, strlen(subject), 1);
+	high = hash_bytes(subject, strlen(subject), 0);
+	low = hash_bytes(subject, strlen(subject), 1);
 	snprintf(name, NAME_ID_MAX + 1,
 		 "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, high >> 32,
 		 high >> 16 & 0xffff, high & 0xffff, low >> 48, low & UINT64_C(0xffffffffffff));

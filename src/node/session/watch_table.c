@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 
 #define BUCKETS_MIN 64
 
@@ -12,7 +12,7 @@
 
 static struct watch_entry **bucket_of(struct watches *w, const char *path)
 {
-	return &w->buckets[rank_hash(path, strlen(path), 0) & (w->n_buckets - 1)];
+	return &w->buckets[hash_bytes(path, strlen(path), 0) & (w->n_buckets - 1)];
 }
 
 struct watch_entry *watch_find(struct watches *w, const char *path, enum watch_kind kind)

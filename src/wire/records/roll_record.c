@@ -5,8 +5,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "wire/records/fields.h"
 
 #define SEALED_MAX (ROLL_PLAIN_MAX + 1024) /* bytes that cannot be compressed become more */
@@ -28,7 +28,7 @@ static const struct keys sealed = KEYS(sealed_keys, sealed, SEALED_MAX + 64);
 
 static int64_t sum_of(const void *bytes, size_t len)
 {
-	int64_t sum = (int64_t)(rank_hash(bytes, len, 0) & INT64_MAX);
+	int64_t sum = (int64_t)(hash_bytes(bytes, len, 0) & INT64_MAX);
 
 	return sum > 0 ? sum : 1;
 }

@@ -8,7 +8,7 @@
 
 #include "base/text/name.h"
 #include "base/text/worker.h"
-#include "core/recipes/rolling_step.h"
+#include "base/text/rolling.h"
 #include "wire/keys.h"
 #include "wire/records/record.h"
 

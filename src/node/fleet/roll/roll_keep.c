@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log/log.h"
-#include "core/fleet/rank.h"
 #include "node/fleet/roll/roll_parts.h"
 #include "node/tree/paths.h"
 
@@ -11,7 +11,7 @@
 
 static size_t chunk_of(const struct roll *r, const char *id)
 {
-	return rank_hash(id, strlen(id), 0) % (r->head.n_chunks > 0 ? r->head.n_chunks : 1);
+	return hash_bytes(id, strlen(id), 0) % (r->head.n_chunks > 0 ? r->head.n_chunks : 1);
 }
 
 static void forget_pending(struct roll *r)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "core/fleet/rank.h"
 #include "node/fleet/roll/roll_parts.h"
 #include "node/tree/paths.h"
 
@@ -68,7 +68,7 @@ static void fill_chunk(const struct roll *r, size_t k, size_t n_chunks, struct b
 		const char *id = m->worker->id;
 		struct roll_entry e = {.session = m->session, .ctime = m->registered_at};
 
-		if (rank_hash(id, strlen(id), 0) % n_chunks != k)
+		if (hash_bytes(id, strlen(id), 0) % n_chunks != k)
 			continue;
 		buffer_clear(&record);
 		if (!r->handlers.record(r->handlers.arg, m, &record) ||

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/recipes/rolling_step.h"
 #include "node/fleet/policy.h"
 #include "node/fleet/registry.h"
 #include "wire/records/rolling_record.h"
