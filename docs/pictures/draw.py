@@ -77,7 +77,7 @@ def system():
     p.box(140, 204, 320, 56, "blue", "zkleaderd, the sidecar", "session · lease · elections · ledger · queues")
     p.box(36, 290, 528, 30, "yellow", "Unix socket")
     p.arrow((300, 289), (300, 261), both=True)
-    programs = [("crontab", "$zkleader run"), ("application", "$libzkleader"), ("zkleader", "the command line"),
+    programs = [("crontab", "$zkleader-check, run"), ("application", "$libzkleader"), ("zkleader", "the command line"),
                 ("zkleader-runner", "starts what is due"), ("zkleader-web", "page, metrics, health"),
                 ("zkleader-notify", "tells people")]
     for i, texts in enumerate(programs):
