@@ -9,7 +9,7 @@ SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall ora
 	faults_sites hands jobs crontabs schedules schedule_judge renames tables ticks alerts notices recipes recipe_counter \
 	recipe_roster recipe_lock recipe_rolling recipe_rolling_hand recipe_gang recipe_gang_judge queue_clients queue_judge splits disagree \
 	crowd hostages lists roll scenario main log)
-$(B)/tests/simnode/%.o: tests/simnode/%.c
+$(B)/tests/simnode/%.o: tests/simnode/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node) $(LIB_core) $(LINK_wire)
@@ -37,10 +37,10 @@ $(B)/compare-real: $(patsubst %,$(B)/tests/simnode/compare/%.o,main real) $(LINK
 SIMSCALE_FLAGS := $(SIMNODE_FLAGS) -DHOSTS_MAX=10000 '-DSESSIONS_MAX=(3*HOSTS_MAX)'
 SIMSCALE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/simscale/*.c)) \
 	$(SIMNODE_MODEL:$(B)/tests/simnode/%=$(B)/tests/simscale/model/%)
-$(B)/tests/simscale/model/%.o: tests/simnode/%.c
+$(B)/tests/simscale/model/%.o: tests/simnode/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMSCALE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/tests/simscale/%.o: tests/simscale/%.c
+$(B)/tests/simscale/%.o: tests/simscale/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMSCALE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/sim-scale: $(SIMSCALE) $(call objects,node) $(LIB_core) $(LINK_wire)

@@ -42,9 +42,8 @@ unit-bin: $(UNIT_BIN)
 unit: plain-bin
 	tests/run --unit $(B)/plain
 
-$(patsubst %,$(B)/oracle/%,version_pairs draft_fleets schedule_times): $(B)/oracle/%: tests/oracle/%.c $(LINK_core)
-	@mkdir -p $(@D)
-	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+$(patsubst %,$(B)/oracle/%,version_pairs draft_fleets schedule_times): $(B)/oracle/%: $(B)/tests/oracle/%.o $(LINK_core)
+	$(link)
 
 # The model test: a plain program over the core.
 $(B)/tests/%.o: tests/%.c $(B)/flags
