@@ -180,6 +180,9 @@ def test_a_drained_worker_ends_what_runs_and_gives_the_rest_back(queues, folder)
     assert queues.run(b, "drain")[0] == 0
     later = [queues.submit(a) for _ in range(3)]
     holds_for(lambda: len(ran(folder)) == 4, 2, "a is full, and b gets nothing")
+    for s in (a, b):  # on the host itself, and on another one
+        code, out, err = queues.run(s, "drain", *([name[b]] if s is a else []), "--wait=300ms")
+        assert (code, out.decode().splitlines()[-1]) == (1, f"waiting for {name[b]}: it still leads 0 tasks; it has 2 jobs of queues"), err
     go.touch()
     for job in jobs + later:
         assert queues.wait_state(a, job)["state"] == "ok"
