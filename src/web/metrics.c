@@ -346,7 +346,7 @@ static void node(struct writer *w, const json_t *status)
 	gauge(w, "leads", "Tasks that this node leads.", json_number(status, "leads", 0), 1);
 	gauge(w, "problems", "Problems that status names.",
 	      (int64_t)json_array_size(json_object_get(status, "problems")), 1);
-	gauge(w, "disagreements", "Workers and tasks whose files say something else elsewhere.",
+	gauge(w, "disagreements", "Keys of tasks that are different in files of other workers.",
 	      (int64_t)json_array_size(json_object_get(status, "disagreements")), 1);
 	if (json_is_integer(offset))
 		gauge(w, "clock_offset_seconds",
