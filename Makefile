@@ -10,7 +10,7 @@ VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 PREFIX  ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc
-# Where Debian's Python looks for modules.
+# The folder where Debian's Python looks for modules.
 PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
 LIBDIR  ?= $(PREFIX)/lib
 
@@ -48,7 +48,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wformat=2 -Ws
 	-Wcast-qual -Wwrite-strings -Wnull-dereference $(if $(filter 1,$(WERROR)),-Werror) \
 	$(if $(findstring clang,$(CC)),,-Wduplicated-cond -Wlogical-op)
 BASE_CFLAGS := -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Isrc -Iinclude $(WARNINGS)
-# Of each variant: optimisation, if the user does not say, and what is added for compiling and linking.
+# Flags of each variant: optimisation, if the user does not say, and what is added for compiling and linking.
 # The others are those of the nets.
 OPTIMISE_release := -O2 -g
 COMPILE_release  := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE -D_FORTIFY_SOURCE=2
@@ -58,7 +58,7 @@ $(if $(COMPILE_$(VARIANT)),,$(error unknown VARIANT $(VARIANT): release, asan, t
 CFLAGS       ?= $(OPTIMISE_$(VARIANT))
 BASE_CFLAGS  += $(COMPILE_$(VARIANT))
 BASE_LDFLAGS := $(LINK_$(VARIANT))
-# What is the sidecar's alone is not unwound at run time, and debuggers have .debug_frame: an eighth
+# Code that is the sidecar's alone is not unwound at run time, and debuggers have .debug_frame: an eighth
 # of the program less to load. The libraries' tables are kept, for exceptions of an application.
 UNWIND_release := -fno-asynchronous-unwind-tables
 $(B)/node/%.o $(B)/control/%.o $(B)/daemon/%.o: BASE_CFLAGS += $(UNWIND_$(VARIANT))
@@ -72,7 +72,7 @@ LAYERS := base core wire http config node control daemon api check supervise cli
 $(foreach l,$(LAYERS),$(eval LIB_$(l) := $(B)/lib$(l).a))
 $(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
 
-# What each layer links: itself and those below it.
+# Each layer links itself and those below it.
 LINK_base   := $(LIB_base)
 LINK_http   := $(LIB_http) $(LIB_base)
 LINK_core   := $(LIB_core) $(LIB_base)
@@ -91,7 +91,7 @@ include src/zookeeper-client.mk
 # --- programs ---------------------------------------------------------------------------------
 PROGRAMS := zkleaderd zkleader zkleader-check zkleader-web zkleader-runner zkleader-notify
 folder = $(patsubst zkleaderd,daemon,$(patsubst zkleader,cli,$(1:zkleader-%=%)))
-# Of each but zkleader-check: the archives and libraries that it is made of.
+# The archives and libraries of each program but zkleader-check.
 LINKS_zkleaderd  := $(LINK_daemon)
 LIBS_zkleaderd   := $(ZOOKEEPER_LIBS) -lconfuse -luv -lpthread
 LINKS_zkleader   := $(LINK_client)

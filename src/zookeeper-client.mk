@@ -1,7 +1,7 @@
 # ZooKeeper's C client with TLS and SASL, which Debian's library has not: the one of Debian's own source package.
 ## make zookeeper-client  fetch Debian's source of ZooKeeper's client and build it with TLS and SASL; make then links it
 
-# Where it is built to; ZOOKEEPER_SOURCE= names an unpacked source, so that nothing is fetched.
+# The folder of the built client; ZOOKEEPER_SOURCE= names an unpacked source, so that nothing is fetched.
 ZOOKEEPER_CLIENT ?= build/$(if $(filter tls,$(VARIANT)),tls/)zookeeper-client
 ZOOKEEPER_SOURCE ?= $(ZOOKEEPER_CLIENT)/source
 ZOOKEEPER_A := $(ZOOKEEPER_CLIENT)/lib/libzookeeper_mt.a
@@ -54,7 +54,7 @@ $(ZOOKEEPER_A): src/zookeeper-client.patch src/zookeeper-client.mk | $(ZOOKEEPER
 	$(AR) rcs $@ $(ZOOKEEPER_CLIENT)/work/*.o
 	@rm -rf $(ZOOKEEPER_CLIENT)/work
 
-# What the sidecar links: this client where it is there, else Debian's. The code asks ZKLEADER_TLS.
+# The sidecar links this client where it is there, else Debian's. The code asks ZKLEADER_TLS.
 ifneq ($(wildcard $(ZOOKEEPER_A)),)
 ZOOKEEPER_CPPFLAGS := -isystem $(ZOOKEEPER_CLIENT)/include -DZKLEADER_TLS $(CLIENT_FLAGS)
 ZOOKEEPER_LIBS := $(ZOOKEEPER_A) -lssl -lcrypto -lsasl2 -lm

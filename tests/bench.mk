@@ -1,12 +1,12 @@
-# What it costs.
+# Benches: the costs of it all.
 
-# What is timed is timed by small programs of our own.
+# Small programs of our own take the times.
 BENCH_BIN := $(patsubst %,$(B)/bench/%,spawn echo load)
 $(BENCH_BIN): $(B)/bench/%: $(B)/tests/bench/%.o $(LINK_wire)
 	@mkdir -p $(@D)
 	$(link)
 
-# What the draft of partitions costs and moves: the figures of docs/ELECTION.md.
+# The draft of partitions: its cost, and how much it moves (docs/ELECTION.md).
 $(B)/bench/draft: $(B)/tests/bench/draft.o $(LINK_core)
 	@mkdir -p $(@D)
 	$(link) -lm

@@ -1,4 +1,4 @@
-# What people and CI run; the suites are in tests/suites.
+# Goals of people and CI; the suites are in tests/suites.
 ## make demo         install what is missing, build, and show it at work on a real ZooKeeper
 ## make demo-web     a fleet of four with jobs and faults to look at in a browser, until Ctrl-C
 ## make check        install what is missing, build, and tell in ten minutes whether it works
@@ -22,7 +22,7 @@
 
 # --- installing what is missing ------------------------------------------------------------
 .PHONY: deps-demo deps-check deps-deep
-# What the tests in these folders take from npm.
+# Packages of npm for the tests in these folders.
 install_npm = @for tests in $(1); do [ -e $$tests/node_modules/.package-lock.json ] || \
 	npm ci --silent --no-audit --no-fund --prefix $$tests || exit 1; done
 deps-demo:

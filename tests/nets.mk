@@ -1,4 +1,4 @@
-# What finds faults that tests alone do not: sanitizers, whose variants have flags of their own, and fuzzing.
+# Nets for faults that tests alone do not find: sanitizers, whose variants have flags of their own, and fuzzing.
 
 OPTIMISE_asan := -O1 -g
 COMPILE_asan  := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

@@ -33,7 +33,7 @@ $(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SI
 	$(link)
 $(B)/compare-real: $(patsubst %,$(B)/tests/simnode/compare/%.o,main real) $(LINK_daemon)
 	$(link) $(LIBS_zkleaderd)
-# What a big fleet costs its servers: the same nodes and the same model, of which more fit.
+# The cost of a big fleet for its servers: the same nodes and the same model, of which more fit.
 SIMSCALE_FLAGS := $(SIMNODE_FLAGS) -DHOSTS_MAX=10000 '-DSESSIONS_MAX=(3*HOSTS_MAX)'
 SIMSCALE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/simscale/*.c)) \
 	$(SIMNODE_MODEL:$(B)/tests/simnode/%=$(B)/tests/simscale/model/%)

@@ -22,7 +22,7 @@ import os
 import sys
 import urllib.request
 
-# Who has a smaller token is refused from here on. A write of his that is under way is waited for.
+# A smaller token is refused from here on. A write of his that is under way is waited for.
 MARK = """
 UPDATE jobs SET token = %(token)s
 WHERE bucket %% %(partitions)s = %(partition)s AND done = 0 AND due <= now() AND token <= %(token)s

@@ -5,7 +5,7 @@ check-clients: deps-check all
 	$(call install_npm,tests/clients)
 	@tests/clients/toolchains
 	/usr/bin/python3 -m pytest -n 4 -rs tests/clients
-# One `leads` in each of them, beside the C library's.
+# The cost of a `leads` in each of them, beside the C library's.
 bench-clients: deps-check all
 	$(call install,$(PACKAGES_CLIENTS))
 	tests/clients/bench --build $(B)

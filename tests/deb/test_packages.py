@@ -12,7 +12,7 @@ from debs import ROOT, VERSION, build, make
 PROGRAMS = {"zkleader": ["zkleader", "zkleader-check", "zkleaderd"], "zkleader-runner": ["zkleader-runner"],
             "zkleader-web": ["zkleader-web"], "zkleader-notify": ["zkleader-notify"]}
 NAMES = {*PROGRAMS, "libzkleader0", "libzkleader-dev", "python3-zkleader", "zkleader-doc"}
-# What a package has besides, and an installation from source has in its place.
+# Files that a package has besides, and those that an installation from source has in their place.
 OF_PACKAGES = re.compile(r"usr/share/doc/[a-z0-9-]+/(copyright|changelog(\.Debian)?\.gz)|usr/share/lintian/.*")
 OF_SOURCE = {"usr/share/doc/zkleader/LICENSE"}
 # Building takes minutes, whichever test is the first.

@@ -177,7 +177,7 @@ def test_what_is_printed_runs_as_cron_would_run_it(folder, program, zk):
         "one\ntwo b c \" \\ ' $ {\n%d\n", "line 'one' % \\%two\ttab\ndone\n", "plain words\n", "b c\n", "/tmp\n"]
 
 
-# What follows the command, as it stands in a crontab.
+# Text behind the command, as it stands in a crontab.
 INPUTS = ["%", "%-hello", r"%foo\n", "%foo", "%foo%", "%%", "%%%", "%foo%%", r"%a\%b", r"%a\\%b", r"%a\b", "%back\\", "%  lead",
           "%trail  ", "%trail\t", r"%end\\%", "%it's \"q\" $x `y`", r"%\t\101\c after", "%#no", r"%a\\\%b", r"%\%", "%-n%-e%",
           "%\tx\ty", "%a\rb", "%é\x07", "%--", "%%s%d", "%x\r"]

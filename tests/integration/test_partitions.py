@@ -514,7 +514,7 @@ def test_a_host_with_another_number_is_named_by_the_others(pair, fleet, zkleader
     # Once, also while it still publishes the keys of the task that it has just refused.
     named = wait_until(lambda: one.status()["disagreements"], what="it is named")
     assert [(d["key"], d["tasks"]) for d in named] == [("partitions", [TASK])]
-    # It registers anew meanwhile, without the task.
+    # The sidecar registers anew meanwhile, without the task.
     wait_until(lambda: "Disagrees" in zkleader(one, "status").out, what="status names it")
     wait_until(lambda: any("scan" in p["file"] for p in other.problems()), what="it is refused there")
     named = wait_until(lambda: [d for d in one.status()["disagreements"] if [other.status()["node"]] in d["groups"]],

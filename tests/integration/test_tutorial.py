@@ -13,7 +13,7 @@ from harness.server import free_port
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 LONGEST = 15  # lines of an answer
-# What the machines of the answers have and this one has not: a command over ssh is one beside that host's socket.
+# Programs that the machines of the answers have and this one has not: a command over ssh is one beside that host's socket.
 STANDINS = {
     "ssh": 'while [ "${1#-}" != "$1" ]; do shift; done\nhost=$1\nshift\n'
            'ZKLEADER_SOCKET=$HOSTS/$host.sock exec sh -c "$*"\n',
