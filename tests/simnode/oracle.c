@@ -272,7 +272,7 @@ static void excuse(struct said *s, int64_t token)
 	s->excused_at = sim.now;
 }
 
-/* Another may say yes, or has promised, at this moment; whether that leaves this one saying yes. */
+/* Judges a yes beside another's, or its promise; returns whether this one goes on saying yes. */
 static bool beside(struct task_oracle *t, unsigned mine, unsigned other,
 		   const struct answer *theirs, const char *verb)
 {
@@ -384,7 +384,7 @@ static uint64_t mix_text(uint64_t sum, const char *text)
 	return sum;
 }
 
-/* Another one whenever somebody comes or goes, or what has been decided about somebody is another. */
+/* A checksum of the members and of the decisions about them. */
 static uint64_t sum_members(const struct fleet *f)
 {
 	uint64_t sum = 0;

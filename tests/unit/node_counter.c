@@ -167,7 +167,7 @@ Test(counter, what_cannot_be_found_out_is_unknown)
 	counters_done(&counters);
 }
 
-/* The last that it can still tell. */
+/* An unknown outcome is told up to the last version at which it can be. */
 Test(counter, what_is_refuted_is_made)
 {
 	begin();

@@ -319,7 +319,7 @@ Test(outages, the_first_version_is_no_rollout)
 	cr_expect_eq(n_told, 0);
 }
 
-/* As it was deleted and made anew, or is not to be read any more. */
+/* The znode was deleted and made anew, or cannot be read any more. */
 Test(outages, what_was_read_before_counts_no_longer_where_nothing_is_said_now)
 {
 	outages_fleet_changed(&outages);

@@ -124,7 +124,7 @@ Test(queue_ending, when_what_follows_is_due)
 	ending.next = JOB_NEXT_OK;
 	p.due_ms = record.ended;
 	cr_expect_eq(job_ending_folders(&ending).due_minute, queue_due_minute(ending.queue, &p));
-	/* That of a callback is its own: the record's is of the job. */
+	/* A callback is due at its own time; that of the record is the job's. */
 	ending.pointer.callback = true;
 	ending.next = JOB_NEXT_AGAIN;
 	cr_expect_eq(job_ending_folders(&ending).due_minute,

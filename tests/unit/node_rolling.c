@@ -721,7 +721,7 @@ Test(rolling, drains_without_a_slot_are_ended)
 	rolling_up(&rolling);
 	is_read(NULL, 0, NULL, 0, false);
 	is_told(1, ROLLING_DONE);
-	/* Those of other groups are none of it. */
+	/* A drain of another group is left alone. */
 	drains_are(1);
 	strcpy(drains[0].record.rolling, "h");
 	release();

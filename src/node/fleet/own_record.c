@@ -154,7 +154,10 @@ static void on_form(void *arg)
 	registration_send(r);
 }
 
-/* Until our turn comes; a fleet that is about to know lists may be so for a moment alone. */
+/*
+ * The time until our turn to change the form of our record: the workers share a session timeout,
+ * ordered by id. Leaving the names out waits one more, as a worker that needs them may come back.
+ */
 static int64_t turn_ms(const struct registry *r)
 {
 	const struct fleet *f = &r->fleet;

@@ -56,7 +56,7 @@ static void tell(struct read *r, enum job_outcome outcome, const char *why,
 
 static void read_fail(struct queue_op *op, enum job_outcome outcome, const char *why)
 {
-	/* Nothing was to be done, so nothing may have been. */
+	/* A read changes nothing: that its outcome is unknown means that nobody answered. */
 	tell(of(op), outcome == JOB_UNKNOWN ? JOB_NO_SESSION : outcome, why, NULL);
 }
 

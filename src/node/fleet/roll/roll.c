@@ -37,7 +37,7 @@ int64_t roll_set_of(const struct roll *r)
 	return set;
 }
 
-/* Ours to bear: how long a roll that is kept may be behind the folder, in a fleet of so many. */
+/* How far a roll that is kept may be behind the folder in a fleet of so many workers, in ms. */
 static int64_t patience(int64_t workers)
 {
 	return ROLL_LAG_MS + 2 * workers / FOLDER_LIST_NAMES_PER_MS;
@@ -75,8 +75,8 @@ static bool is_begun(const struct roll *r)
 }
 
 /*
- * Whoever keeps it goes on, or has just begun, or the answers are late: so it may be that we need
- * not list, but not for ever.
+ * Whether to wait for the roll instead of listing: its keeper goes on writing, or has just begun, or
+ * reads are outstanding. For one session timeout at most.
  */
 static bool has_time(struct roll *r)
 {

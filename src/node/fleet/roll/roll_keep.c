@@ -21,7 +21,7 @@ static void forget_pending(struct roll *r)
 	r->pending.n_joined = r->pending.n_left = 0;
 }
 
-/* From now on all changes are noted, of which the head has those up to what we know. */
+/* Begins to collect changes; collected: the zxid up to which the head has them, 0: not known. */
 static void collect(struct roll *r)
 {
 	if (r->collects)
@@ -83,8 +83,8 @@ void keep_turn(struct roll *r, int64_t ms)
 }
 
 /*
- * Until our turn to keep it: as long as those before us that may keep it too have theirs. One of a
- * release without lists never does; one whose record is not read yet may.
+ * The time until our turn to keep it: a turn for each worker before us that may. One of a release
+ * without lists never does; one whose record is not read yet may.
  */
 static int64_t until_turn(const struct roll *r)
 {

@@ -6,7 +6,7 @@
 
 struct prune_minute {
 	int64_t minute;
-	/* By the server's clock: no record of it goes before; early_ms: nor above the limit. */
+	/* Server's clock: no record may go before; early: though there are more than the limit */
 	int64_t again_ms, early_ms;
 	size_t count; /* records, by the last count */
 	bool counted;
