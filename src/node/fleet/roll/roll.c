@@ -75,8 +75,8 @@ static bool is_begun(const struct roll *r)
 }
 
 /*
- * Whether to wait for the roll instead of listing: its keeper goes on writing, or has just begun, or
- * reads are outstanding. For one session timeout at most.
+ * Whether to wait for the roll instead of listing, for one session timeout at most: its keeper goes
+ * on writing, or has just begun, or reads are outstanding.
  */
 static bool has_time(struct roll *r)
 {
