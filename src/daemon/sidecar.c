@@ -362,7 +362,7 @@ static void done_parts(struct sidecar *s)
 	files_done(&s->files);
 	users_done(&s->users);
 	problems_done(&s->problems);
-	if (s->readings.first)
+	if (!STAILQ_EMPTY(&s->readings.queue))
 		return; /* the thread that reads the files still uses them */
 	task_files_done(&s->tasks);
 	if (s->config != s->start)

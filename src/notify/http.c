@@ -110,20 +110,15 @@ void http_post(struct http *h, struct http_post *post, const char *url, bool is_
 	}
 	post->late_ms = clock_boot_ms() + HTTP_LATE_MS;
 	post->http = h;
-	post->next = h->list;
-	h->list = post;
+	LIST_INSERT_HEAD(&h->list, post, link);
 }
 
 void http_cancel(struct http_post *post)
 {
-	struct http_post **at;
-
 	if (!post->http)
 		return;
-	for (at = &post->http->list; *at != post; at = &(*at)->next)
-		;
-	*at = post->next;
-	if (!post->http->list)
+	LIST_REMOVE(post, link);
+	if (LIST_EMPTY(&post->http->list))
 		post->http->idle_ms = clock_boot_ms() + HTTP_IDLE_MS;
 	post->http = NULL;
 }
@@ -133,8 +128,8 @@ void http_cancel(struct http_post *post)
 static void fail_all(struct http *h, const char *why)
 {
 	end_poster(h);
-	while (h->list) {
-		struct http_post *post = h->list;
+	while (!LIST_EMPTY(&h->list)) {
+		struct http_post *post = LIST_FIRST(&h->list);
 
 		http_cancel(post);
 		post->done(post->arg, why, 0);
@@ -143,10 +138,10 @@ static void fail_all(struct http *h, const char *why)
 
 static void take(struct http *h, const struct poster_answer *a)
 {
-	struct http_post *post = h->list;
+	struct http_post *post = LIST_FIRST(&h->list);
 
 	while (post && post->id != a->id)
-		post = post->next;
+		post = LIST_NEXT(post, link);
 	if (!post)
 		return; /* the request was cancelled */
 	http_cancel(post);
@@ -157,7 +152,7 @@ static int64_t first_late_ms(const struct http *h)
 {
 	int64_t first = INT64_MAX;
 
-	for (const struct http_post *p = h->list; p; p = p->next)
+	for (const struct http_post *p = LIST_FIRST(&h->list); p; p = LIST_NEXT(p, link))
 		first = p->late_ms < first ? p->late_ms : first;
 	return first;
 }
@@ -173,7 +168,7 @@ void http_advance(struct http *h)
 		fail_all(h, "its process has ended");
 	else if (h->fd >= 0 && clock_boot_ms() >= first_late_ms(h))
 		fail_all(h, "its process hangs");
-	if (!h->list && clock_boot_ms() >= h->idle_ms)
+	if (LIST_EMPTY(&h->list) && clock_boot_ms() >= h->idle_ms)
 		end_poster(h);
 }
 
@@ -181,7 +176,7 @@ int64_t http_due_ms(const struct http *h)
 {
 	if (h->fd < 0)
 		return INT64_MAX;
-	return h->list ? first_late_ms(h) : h->idle_ms;
+	return LIST_EMPTY(&h->list) ? h->idle_ms : first_late_ms(h);
 }
 
 void http_init(struct http *h)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #define HTTP_LATE_MS 15000 /* limit of the poster's silence: it is killed, and all requests fail */
@@ -19,8 +20,8 @@ struct http {
 	int fd;	   /* to the poster; -1: there is none */
 	pid_t pid; /* process of the poster */
 	uint64_t last_id;
-	struct http_post *list; /* outstanding, the newest first */
-	int64_t idle_ms;	/* CLOCK_BOOTTIME: the end of an idle poster */
+	LIST_HEAD(http_post_list, http_post) list; /* outstanding, the newest first */
+	int64_t idle_ms;			   /* CLOCK_BOOTTIME: the end of an idle poster */
 };
 
 struct http_post {
@@ -28,7 +29,7 @@ struct http_post {
 	void (*done)(void *arg, const char *why, long status);
 	void *arg;
 	struct http *http; /* while it is outstanding; NULL */
-	struct http_post *next;
+	LIST_ENTRY(http_post) link;
 	uint64_t id;
 	int64_t late_ms;
 };

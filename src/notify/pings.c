@@ -12,7 +12,7 @@
 #include "config/keys/ping_url.h"
 
 struct ping {
-	struct ping *next;
+	TAILQ_ENTRY(ping) link;
 	char *task, *url; /* url: as configured, with its secrets */
 	char word[16], rid[UUID_TEXT_SIZE];
 	char *body;
@@ -75,15 +75,11 @@ static void ping_free(struct ping *g)
 
 static void free_over(struct pings *p)
 {
-	struct ping **at = &p->list;
-
-	while (*at) {
-		struct ping *g = *at;
-		if (!g->over) {
-			at = &g->next;
+	for (struct ping *g = TAILQ_FIRST(&p->list), *next; g; g = next) {
+		next = TAILQ_NEXT(g, link);
+		if (!g->over)
 			continue;
-		}
-		*at = g->next;
+		TAILQ_REMOVE(&p->list, g, link);
 		p->n--;
 		ping_free(g);
 	}
@@ -92,7 +88,7 @@ static void free_over(struct pings *p)
 /* Whether an older ping has the same URL. */
 static bool waits(const struct pings *p, const struct ping *g)
 {
-	for (const struct ping *o = p->list; o != g; o = o->next)
+	for (const struct ping *o = TAILQ_FIRST(&p->list); o != g; o = TAILQ_NEXT(o, link))
 		if (!o->over && strcmp(o->url, g->url) == 0)
 			return true;
 	return false;
@@ -103,7 +99,8 @@ int64_t pings_advance(struct pings *p)
 	int64_t first = INT64_MAX, now_ms = clock_boot_ms();
 
 	free_over(p);
-	for (struct ping *g = p->list; g && p->n_sent < PINGS_AT_ONCE; g = g->next) {
+	for (struct ping *g = TAILQ_FIRST(&p->list); g && p->n_sent < PINGS_AT_ONCE;
+	     g = TAILQ_NEXT(g, link)) {
 		if (g->post.http || waits(p, g))
 			continue;
 		if (g->due_ms <= now_ms) {
@@ -131,8 +128,6 @@ static void set_rid(struct ping *g, const char *rid)
 void pings_add(struct pings *p, const char *task, const char *url, const char *word,
 	       const char *rid, const char *body)
 {
-	struct ping **end = &p->list;
-
 	if (p->n >= PINGS_MAX) {
 		log_warning("a ping was dropped: too many wait", LOG_STR("task", task),
 			    LOG_STR("word", word));
@@ -148,21 +143,20 @@ void pings_add(struct pings *p, const char *task, const char *url, const char *w
 		g->body[PINGS_BODY_MAX] = '\0';
 	snprintf(g->word, sizeof(g->word), "%s", word);
 	set_rid(g, rid);
-	while (*end)
-		end = &(*end)->next;
-	*end = g;
+	TAILQ_INSERT_TAIL(&p->list, g, link);
 	p->n++;
 }
 
 void pings_init(struct pings *p, struct http *http)
 {
 	*p = (struct pings){.http = http};
+	TAILQ_INIT(&p->list);
 }
 
 void pings_done(struct pings *p)
 {
-	for (struct ping *g = p->list, *next; g; g = next) {
-		next = g->next;
+	for (struct ping *g = TAILQ_FIRST(&p->list), *next; g; g = next) {
+		next = TAILQ_NEXT(g, link);
 		http_cancel(&g->post);
 		ping_free(g);
 	}

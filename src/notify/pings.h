@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "notify/http.h"
 
@@ -20,8 +21,8 @@ struct ping;
 
 struct pings {
 	struct http *http;
-	struct ping *list; /* the oldest first */
-	size_t n, n_sent;  /* n_sent: outstanding */
+	TAILQ_HEAD(ping_list, ping) list; /* the oldest first */
+	size_t n, n_sent;		  /* n_sent: outstanding */
 };
 
 void pings_init(struct pings *p, struct http *http);

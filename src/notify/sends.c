@@ -17,7 +17,7 @@
 
 /* An outstanding attempt to send a message. */
 struct send {
-	struct send *next;
+	LIST_ENTRY(send) link;
 	struct sends *sends;
 	struct spooled *message;
 	char *body;
@@ -99,7 +99,7 @@ void sends_reap(struct sends *s)
 {
 	int status;
 
-	for (struct send *x = s->list; x; x = x->next) {
+	for (struct send *x = LIST_FIRST(&s->list); x; x = LIST_NEXT(x, link)) {
 		if (x->over || x->pid == 0 || waitpid(x->pid, &status, WNOHANG) != x->pid)
 			continue;
 		if (WIFEXITED(status))
@@ -158,12 +158,10 @@ static void begin(struct sends *s, struct spooled *m)
 		return;
 	}
 	struct send *x = mem_calloc(1, sizeof(*x));
-	*x = (struct send){.next = s->list,
-			   .sends = s,
-			   .message = m,
-			   .until_ms = clock_boot_ms() + SENDS_COMMAND_MS};
+	*x = (struct send){
+		.sends = s, .message = m, .until_ms = clock_boot_ms() + SENDS_COMMAND_MS};
 	x->post = (struct http_post){.done = on_posted, .arg = x};
-	s->list = x;
+	LIST_INSERT_HEAD(&s->list, x, link);
 	s->n++;
 	m->sending = true;
 	if (url) {
@@ -179,15 +177,11 @@ static void begin(struct sends *s, struct spooled *m)
 
 static void free_over(struct sends *s)
 {
-	struct send **at = &s->list;
-
-	while (*at) {
-		struct send *x = *at;
-		if (!x->over) {
-			at = &x->next;
+	for (struct send *x = LIST_FIRST(&s->list), *next; x; x = next) {
+		next = LIST_NEXT(x, link);
+		if (!x->over)
 			continue;
-		}
-		*at = x->next;
+		LIST_REMOVE(x, link);
 		s->n--;
 		free(x->body);
 		free(x);
@@ -198,7 +192,7 @@ static size_t count_of(const struct sends *s, const char *channel)
 {
 	size_t n = 0;
 
-	for (const struct send *x = s->list; x; x = x->next)
+	for (const struct send *x = LIST_FIRST(&s->list); x; x = LIST_NEXT(x, link))
 		n += !x->over && strcmp(x->message->channel, channel) == 0;
 	return n;
 }
@@ -211,7 +205,7 @@ static int64_t watch_commands(const struct sends *s, int64_t now_ms)
 {
 	int64_t first = INT64_MAX;
 
-	for (const struct send *x = s->list; x; x = x->next) {
+	for (const struct send *x = LIST_FIRST(&s->list); x; x = LIST_NEXT(x, link)) {
 		if (x->over || x->pid == 0)
 			continue;
 		if (x->until_ms <= now_ms)
@@ -228,8 +222,9 @@ int64_t sends_advance(struct sends *s)
 
 	free_over(s);
 	first = watch_commands(s, now_ms);
-	for (struct spooled *m = s->spool->list, *next; m && s->n < SENDS_AT_ONCE; m = next) {
-		next = m->next;
+	for (struct spooled *m = TAILQ_FIRST(&s->spool->list), *next; m && s->n < SENDS_AT_ONCE;
+	     m = next) {
+		next = TAILQ_NEXT(m, link);
 		if (m->sending ||
 		    (m->due_ms <= now_ms && count_of(s, m->channel) >= SENDS_OF_CHANNEL))
 			continue;
@@ -248,10 +243,12 @@ bool sends_problem(const struct sends *s, size_t i, const char **ret_channel, si
 {
 	const struct spooled *found = NULL;
 
-	for (const struct spooled *m = s->spool->list; m && !found; m = m->next) {
+	for (const struct spooled *m = TAILQ_FIRST(&s->spool->list); m && !found;
+	     m = TAILQ_NEXT(m, link)) {
 		bool before = m->tries < SENDS_TROUBLED;
 
-		for (const struct spooled *o = s->spool->list; o != m && !before; o = o->next)
+		for (const struct spooled *o = TAILQ_FIRST(&s->spool->list); o != m && !before;
+		     o = TAILQ_NEXT(o, link))
 			before = o->tries >= SENDS_TROUBLED && strcmp(o->channel, m->channel) == 0;
 		if (!before && i-- == 0)
 			found = m;
@@ -259,7 +256,7 @@ bool sends_problem(const struct sends *s, size_t i, const char **ret_channel, si
 	if (!found)
 		return false;
 	*ret_n = 0;
-	for (const struct spooled *m = s->spool->list; m; m = m->next)
+	for (const struct spooled *m = TAILQ_FIRST(&s->spool->list); m; m = TAILQ_NEXT(m, link))
 		*ret_n += strcmp(m->channel, found->channel) == 0;
 	*ret_channel = found->channel;
 	*ret_why = found->why;
@@ -274,7 +271,7 @@ void sends_init(struct sends *s, struct spool *spool, struct http *http,
 
 void sends_done(struct sends *s)
 {
-	for (struct send *x = s->list; x; x = x->next) {
+	for (struct send *x = LIST_FIRST(&s->list); x; x = LIST_NEXT(x, link)) {
 		http_cancel(&x->post);
 		if (!x->over && x->pid > 0)
 			kill(-x->pid, SIGKILL);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "notify/channels.h"
 #include "notify/http.h"
@@ -27,8 +28,8 @@ struct sends {
 	struct spool *spool;
 	struct http *http;
 	const struct channels *channels;
-	const sigset_t *mask; /* for commands */
-	struct send *list;    /* outstanding */
+	const sigset_t *mask;		 /* for commands */
+	LIST_HEAD(send_list, send) list; /* outstanding */
 	size_t n;
 	char said[SPOOL_CHANNEL_SIZE]; /* channel that was logged last, and when */
 	int64_t said_ms;

@@ -115,21 +115,9 @@ static struct spooled *append(struct spool *s, const char *name, const char *cha
 	snprintf(m->channel, sizeof(m->channel), "%s", channel);
 	snprintf(m->id, sizeof(m->id), "%s", id);
 	m->since = since;
-	*s->end = m;
-	s->end = &m->next;
+	TAILQ_INSERT_TAIL(&s->list, m, link);
 	s->n++;
 	return m;
-}
-
-static void forget_all(struct spool *s)
-{
-	for (struct spooled *m = s->list, *next; m; m = next) {
-		next = m->next;
-		free(m);
-	}
-	s->list = NULL;
-	s->end = &s->list;
-	s->n = 0;
 }
 
 /*
@@ -238,7 +226,7 @@ bool spool_add(struct spool *s, const char *channel, const char *id, const json_
 	char *text;
 	bool good;
 
-	for (const struct spooled *m = s->list; m; m = m->next)
+	for (const struct spooled *m = TAILQ_FIRST(&s->list); m; m = TAILQ_NEXT(m, link))
 		if (strcmp(m->id, id) == 0 && strcmp(m->channel, channel) == 0)
 			return true;
 	if (!spool_is_good(s))
@@ -268,13 +256,7 @@ json_t *spool_read(const struct spool *s, const struct spooled *m)
 
 void spool_remove(struct spool *s, struct spooled *m)
 {
-	struct spooled **at = &s->list;
-
-	while (*at != m)
-		at = &(*at)->next;
-	*at = m->next;
-	if (!*at)
-		s->end = at;
+	TAILQ_REMOVE(&s->list, m, link);
 	s->n--;
 	if (unlinkat(s->folder, m->name, 0) < 0 && errno != ENOENT)
 		log_error("a message that was sent stays in the spool", LOG_STR("path", s->path),
@@ -285,14 +267,19 @@ void spool_remove(struct spool *s, struct spooled *m)
 void spool_init(struct spool *s, const char *path)
 {
 	*s = (struct spool){.path = mem_strdup(path), .folder = -1};
-	s->end = &s->list;
+	TAILQ_INIT(&s->list);
 	s->last = (uint32_t)getpid() << 12;
 	spool_is_good(s);
 }
 
 void spool_done(struct spool *s)
 {
-	forget_all(s);
+	struct spooled *m;
+
+	while ((m = TAILQ_FIRST(&s->list))) {
+		TAILQ_REMOVE(&s->list, m, link);
+		free(m);
+	}
 	if (s->folder >= 0)
 		close(s->folder);
 	free(s->path);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <jansson.h>
 
@@ -21,7 +22,7 @@
 
 /* A message for one channel: "NAME/url" or "NAME/command". */
 struct spooled {
-	struct spooled *next;
+	TAILQ_ENTRY(spooled) link;
 	char name[SPOOL_NAME_SIZE]; /* name of the file; an older file has a smaller one */
 	char channel[SPOOL_CHANNEL_SIZE];
 	char id[SPOOL_ID_SIZE]; /* id of the event */
@@ -35,8 +36,8 @@ struct spooled {
 
 struct spool {
 	char *path;
-	int folder; /* -1: it cannot be opened */
-	struct spooled *list, **end;
+	int folder;				/* -1: it cannot be opened */
+	TAILQ_HEAD(spooled_list, spooled) list; /* the oldest first */
 	size_t n;
 	uint32_t last;		      /* number of a file */
 	char problem[SPOOL_WHY_SIZE]; /* why no message can be taken; "": it can */

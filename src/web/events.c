@@ -14,7 +14,7 @@
 
 struct stream {
 	struct events *events; /* NULL: the events have ended */
-	struct stream *next;
+	LIST_ENTRY(stream) link;
 	struct MHD_Connection *connection;
 	struct buffer out;
 	int64_t commented_ms;
@@ -37,12 +37,12 @@ static void wake(struct stream *s)
 
 void events_done(struct events *e)
 {
-	for (struct stream *s = e->first; s; s = s->next) {
+	for (struct stream *s = LIST_FIRST(&e->list); s; s = LIST_NEXT(s, link)) {
 		s->events = NULL;
 		s->ending = true;
 		wake(s);
 	}
-	e->first = NULL;
+	LIST_INIT(&e->list);
 	json_decref(e->connection);
 }
 
@@ -70,10 +70,7 @@ static void on_closed(void *arg)
 	struct stream *s = arg;
 
 	if (s->events) {
-		struct stream **at = &s->events->first;
-		while (*at != s)
-			at = &(*at)->next;
-		*at = s->next;
+		LIST_REMOVE(s, link);
 		s->events->n--;
 	}
 	buffer_done(&s->out);
@@ -117,8 +114,7 @@ struct MHD_Response *events_open(struct events *e, struct MHD_Connection *connec
 		free(s);
 		return NULL;
 	}
-	s->next = e->first;
-	e->first = s;
+	LIST_INSERT_HEAD(&e->list, s, link);
 	e->n++;
 	snprintf(retry, sizeof(retry), "retry: %d\n\n", EVENTS_RETRY_MS);
 	add(s, retry, strlen(retry));
@@ -144,10 +140,10 @@ void events_tell(struct events *e, const char *kind, json_t *data)
 		json_decref(e->connection);
 		e->connection = json_incref(data);
 	}
-	if (!e->first)
+	if (LIST_EMPTY(&e->list))
 		return;
 	mem_auto char *text = event_text(kind, data);
-	for (struct stream *s = e->first; text && s; s = s->next)
+	for (struct stream *s = LIST_FIRST(&e->list); text && s; s = LIST_NEXT(s, link))
 		add(s, text, strlen(text));
 }
 
@@ -155,7 +151,7 @@ void events_look(struct events *e, int64_t now_ms)
 {
 	static const char comment[] = ": still here\n\n";
 
-	for (struct stream *s = e->first; s; s = s->next) {
+	for (struct stream *s = LIST_FIRST(&e->list); s; s = LIST_NEXT(s, link)) {
 		if (now_ms - s->commented_ms < EVENTS_COMMENT_MS)
 			continue;
 		s->commented_ms = now_ms;

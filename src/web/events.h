@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <jansson.h>
 #include <microhttpd.h>
@@ -17,7 +18,7 @@
 struct stream;
 
 struct events {
-	struct stream *first;
+	LIST_HEAD(stream_list, stream) list;
 	size_t n;
 	json_t *connection; /* the last event of that kind, NULL */
 };

@@ -71,20 +71,15 @@ static void resume(struct exchange *x)
 
 static void end_patience(struct exchange *x)
 {
-	struct exchange **at = &x->world->waiting;
-
-	while (*at != x)
-		at = &(*at)->next;
-	*at = x->next;
+	LIST_REMOVE(x, link);
 	x->patient = NULL;
 }
 
 static void begin_patience(struct exchange *x, struct asked *a)
 {
 	x->patient = a;
-	x->next = x->world->waiting;
-	x->world->waiting = x;
-	if (!x->next)
+	LIST_INSERT_HEAD(&x->world->waiting, x, link);
+	if (!LIST_NEXT(x, link))
 		x->world->waits(x->world->arg);
 }
 
@@ -92,8 +87,8 @@ bool exchange_look(struct exchange_world *world)
 {
 	int64_t now = clock_boot_ms();
 
-	for (struct exchange *x = world->waiting, *next; x; x = next) {
-		next = x->next;
+	for (struct exchange *x = LIST_FIRST(&world->waiting), *next; x; x = next) {
+		next = LIST_NEXT(x, link);
 		if (x->open > 1 || now - x->asked_ms < PATIENCE_MS || !x->suspended)
 			continue;
 		x->patient->exchange = NULL;
@@ -102,7 +97,7 @@ bool exchange_look(struct exchange_world *world)
 		end_patience(x);
 		resume(x);
 	}
-	return world->waiting != NULL;
+	return !LIST_EMPTY(&world->waiting);
 }
 
 static void take(struct asked *a, int code, const char *why, json_t *answer)

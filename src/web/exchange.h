@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <jansson.h>
 #include <microhttpd.h>
@@ -26,7 +27,8 @@ struct exchange_world {
 	struct events *events;
 	/* A stream of events was opened. */
 	void (*listens)(void *arg);
-	struct exchange *waiting; /* those that wait for an answer that may be missing */
+	/* Those that wait for an answer that may be missing. */
+	LIST_HEAD(exchange_list, exchange) waiting;
 	/* The first of these waits: exchange_look() is to be called in a while. */
 	void (*waits)(void *arg);
 	/* An answer has come outside of the HTTP server's own turn: let it go on. */
@@ -39,7 +41,7 @@ struct exchange {
 	struct MHD_Connection *connection;
 	struct route route;
 	struct query query;
-	struct exchange *next; /* of those that wait */
+	LIST_ENTRY(exchange) link; /* of those that wait */
 	struct asked *patient; /* the question whose answer may be missing; NULL: none is open */
 	char *path;	       /* the route borrows its name from it */
 	json_t *answers[ROUTE_ASKS_MAX]; /* NULL: has not come */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include <microhttpd.h>
@@ -24,7 +25,7 @@
 
 /* A client's connection, in a list without an order. */
 struct client {
-	struct client *prev, *next;
+	LIST_ENTRY(client) link;
 	int fd;
 	int64_t since_ms; /* when waiting for its request began; 0: one is being handled */
 };
@@ -39,7 +40,7 @@ struct server {
 	struct shared shared;
 	struct events events;
 	struct exchange_world world;
-	struct client *clients;
+	LIST_HEAD(client_list, client) clients;
 	bool subscribed;
 };
 
@@ -157,19 +158,11 @@ static void on_client(void *arg, struct MHD_Connection *connection, void **conte
 		c = mem_calloc(1, sizeof(*c));
 		c->fd = info->connect_fd;
 		c->since_ms = clock_boot_ms();
-		c->next = s->clients;
-		if (c->next)
-			c->next->prev = c;
-		s->clients = c;
+		LIST_INSERT_HEAD(&s->clients, c, link);
 		*context = c;
 		return;
 	}
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		s->clients = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
+	LIST_REMOVE(c, link);
 	free(c);
 }
 
@@ -182,7 +175,7 @@ static void on_look(uv_timer_t *timer)
 	struct server *s = timer->data;
 	int64_t now = clock_boot_ms();
 
-	for (struct client *c = s->clients; c; c = c->next)
+	for (struct client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, link))
 		if (c->since_ms > 0 && now - c->since_ms > REQUEST_MS)
 			shutdown(c->fd, SHUT_RDWR);
 	events_look(&s->events, now);

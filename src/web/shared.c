@@ -10,17 +10,17 @@
 #include "base/mem.h"
 
 struct waiter {
-	struct waiter *next;
+	SLIST_ENTRY(waiter) link;
 	shared_fn fn;
 	void *arg;
 };
 
 struct shared_entry {
-	struct shared_entry *next;
+	LIST_ENTRY(shared_entry) link;
 	struct shared *all;
 	struct sidecar_request request; /* its texts are the entry's */
 	int64_t tag, asked_ms;
-	struct waiter *waiters;
+	SLIST_HEAD(waiter_list, waiter) waiters;
 	json_t *answer; /* NULL: not come yet */
 };
 
@@ -37,7 +37,7 @@ static struct shared_entry *find(const struct shared *s, const struct shared_que
 {
 	int64_t now = clock_boot_ms();
 
-	for (struct shared_entry *e = s->entries; e; e = e->next)
+	for (struct shared_entry *e = LIST_FIRST(&s->entries); e; e = LIST_NEXT(e, link))
 		if (e->tag == q->tag && is_same(&e->request, &q->request) &&
 		    now - e->asked_ms < q->age_ms && (e->answer || !answered))
 			return e;
@@ -46,11 +46,7 @@ static struct shared_entry *find(const struct shared *s, const struct shared_que
 
 static void drop(struct shared_entry *e)
 {
-	struct shared_entry **at = &e->all->entries;
-
-	while (*at != e)
-		at = &(*at)->next;
-	*at = e->next;
+	LIST_REMOVE(e, link);
 	e->all->n_kept -= e->answer != NULL;
 	json_decref(e->answer);
 	free((char *)(uintptr_t)e->request.method);
@@ -65,14 +61,14 @@ void shared_init(struct shared *s, struct sidecar *sidecar)
 
 void shared_done(struct shared *s)
 {
-	while (s->entries)
-		drop(s->entries);
+	while (!LIST_EMPTY(&s->entries))
+		drop(LIST_FIRST(&s->entries));
 }
 
 void shared_look(struct shared *s, int64_t now_ms)
 {
-	for (struct shared_entry *e = s->entries, *next; e; e = next) {
-		next = e->next;
+	for (struct shared_entry *e = LIST_FIRST(&s->entries), *next; e; e = next) {
+		next = LIST_NEXT(e, link);
 		if (e->answer && now_ms - e->asked_ms >= SHARED_KEPT_MS)
 			drop(e);
 	}
@@ -91,7 +87,8 @@ json_t *shared_find(const struct shared *s, const struct shared_question *q, int
 static void on_answer(void *arg, int code, const char *why, struct reader result)
 {
 	struct shared_entry *e = arg;
-	struct waiter *waiters = e->waiters;
+	struct waiter_list waiters = e->waiters;
+	struct waiter *w;
 	json_auto_t *answer = NULL;
 
 	if (code == 0 &&
@@ -100,15 +97,15 @@ static void on_answer(void *arg, int code, const char *why, struct reader result
 		why = "the sidecar's answer makes no sense";
 	}
 	/* The waiters are removed before they are told, as they may ask again. */
-	e->waiters = NULL;
+	SLIST_INIT(&e->waiters);
 	if (code == 0 && e->all->n_kept < SHARED_KEPT_MAX) {
 		e->answer = json_incref(answer);
 		e->all->n_kept++;
 	} else {
 		drop(e);
 	}
-	for (struct waiter *w = waiters, *next; w; w = next) {
-		next = w->next;
+	while ((w = SLIST_FIRST(&waiters))) {
+		SLIST_REMOVE_HEAD(&waiters, link);
 		w->fn(w->arg, code, why, answer);
 		free(w);
 	}
@@ -122,14 +119,13 @@ int shared_ask(struct shared *s, const struct shared_question *q, int64_t timeou
 
 	if (!e) {
 		e = mem_calloc(1, sizeof(*e));
-		*e = (struct shared_entry){.next = s->entries,
-					   .all = s,
+		*e = (struct shared_entry){.all = s,
 					   .request = q->request,
 					   .tag = q->tag,
 					   .asked_ms = clock_boot_ms()};
 		e->request.method = mem_strdup(q->request.method);
 		e->request.name = q->request.name ? mem_strdup(q->request.name) : NULL;
-		s->entries = e;
+		LIST_INSERT_HEAD(&s->entries, e, link);
 		int error = sidecar_ask(s->sidecar, &q->request, timeout_ms, on_answer, e);
 		if (error < 0) {
 			drop(e);
@@ -137,7 +133,7 @@ int shared_ask(struct shared *s, const struct shared_question *q, int64_t timeou
 		}
 	}
 	w = mem_alloc(sizeof(*w));
-	*w = (struct waiter){.next = e->waiters, .fn = fn, .arg = arg};
-	e->waiters = w;
+	*w = (struct waiter){.fn = fn, .arg = arg};
+	SLIST_INSERT_HEAD(&e->waiters, w, link);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <jansson.h>
 
@@ -19,7 +20,7 @@ struct shared_entry;
 
 struct shared {
 	struct sidecar *sidecar;
-	struct shared_entry *entries;
+	LIST_HEAD(shared_entry_list, shared_entry) entries; /* the newest first */
 	size_t n_kept;
 };
 

@@ -215,7 +215,7 @@ void ticks_look(const struct site *s)
 		quiet_since = sim.now;
 	if (!s->running || s->parting)
 		return;
-	for (const struct run *r = s->node.runs.list; r; r = r->next) {
+	for (const struct run *r = TAILQ_FIRST(&s->node.runs.list); r; r = TAILQ_NEXT(r, link)) {
 		struct job *j = r->held.owner;
 		/* A claim of any partition may have let go of one that it was due for. */
 		if (j && !r->task)

@@ -10,7 +10,7 @@ static void use(struct account *a, struct account_use *now, struct account_use n
 
 Test(account, is_one_for_each_user_and_kind)
 {
-	struct accounts all = {.list = NULL};
+	struct accounts all = {.list = TAILQ_HEAD_INITIALIZER(all.list)};
 	struct account *a = account_get(&all, 1000, false), *b = account_get(&all, 1000, true);
 
 	cr_assert_eq(account_get(&all, 1000, false), a);
@@ -20,33 +20,33 @@ Test(account, is_one_for_each_user_and_kind)
 	cr_assert_eq(a->refs, 1);
 	account_put(&all, a);
 	account_put(&all, b);
-	account_put(&all, all.list);
-	cr_assert_null(all.list, "each goes with its last reference");
+	account_put(&all, TAILQ_FIRST(&all.list));
+	cr_assert(TAILQ_EMPTY(&all.list), "each goes with its last reference");
 }
 
 Test(account, comes_last_after_its_turn)
 {
-	struct accounts all = {.list = NULL};
+	struct accounts all = {.list = TAILQ_HEAD_INITIALIZER(all.list)};
 	struct account *a[3];
 
 	for (uid_t uid = 0; uid < 3; uid++)
 		a[uid] = account_get(&all, uid, false);
-	cr_assert_eq(all.list, a[2]);
+	cr_assert_eq(TAILQ_FIRST(&all.list), a[2]);
 	account_rotate(&all, a[2]);
-	cr_assert_eq(all.list, a[1]);
+	cr_assert_eq(TAILQ_FIRST(&all.list), a[1]);
 	account_rotate(&all, a[1]);
-	cr_assert_eq(all.list, a[0]);
+	cr_assert_eq(TAILQ_FIRST(&all.list), a[0]);
 	account_rotate(&all, a[0]);
-	cr_assert_eq(all.list, a[2]);
+	cr_assert_eq(TAILQ_FIRST(&all.list), a[2]);
 	account_rotate(&all, a[0]);
-	cr_assert_eq(all.list, a[2], "the last stays it");
+	cr_assert_eq(TAILQ_FIRST(&all.list), a[2], "the last stays it");
 	for (int i = 0; i < 3; i++)
 		account_put(&all, a[i]);
 }
 
 Test(account, has_room_until_its_bytes_or_those_of_all_others_are_used)
 {
-	struct accounts all = {.list = NULL};
+	struct accounts all = {.list = TAILQ_HEAD_INITIALIZER(all.list)};
 	struct account_use used[6] = {{0}}, trusted_used = {0};
 	struct account *a[6], *root = account_get(&all, 0, true);
 
@@ -75,7 +75,7 @@ Test(account, has_room_until_its_bytes_or_those_of_all_others_are_used)
 
 Test(account, may_begin_what_has_not_too_many_waiting)
 {
-	struct accounts all = {.list = NULL};
+	struct accounts all = {.list = TAILQ_HEAD_INITIALIZER(all.list)};
 	struct account_use used = {0};
 	struct account *a = account_get(&all, 1000, false);
 
@@ -102,7 +102,7 @@ Test(account, may_begin_what_has_not_too_many_waiting)
 
 Test(account, shares_what_it_may)
 {
-	struct accounts all = {.list = NULL};
+	struct accounts all = {.list = TAILQ_HEAD_INITIALIZER(all.list)};
 	struct account *a = account_get(&all, 1000, false);
 
 	cr_assert_eq(account_share(a, 0, 4096, 262144), 262144);

@@ -144,7 +144,7 @@ Test(connection, a_client_that_is_gone_goes_behind_what_it_is_told)
 	cr_expect_not(peer_takes_more(methods.asked[0]));
 	until_gone(1);
 	cr_expect_not(methods.gone_meanwhile);
-	cr_expect(control.clients == NULL);
+	cr_expect(LIST_EMPTY(&control.clients));
 }
 
 Test(connection, one_that_is_dropped_goes_later_and_is_not_heard_meanwhile)
@@ -195,7 +195,7 @@ static void two_ask(const void *request, size_t len)
 	methods.answering = true;
 	for (size_t i = 0; i < 2; i++)
 		methods.ends[i] = new_client();
-	while (!control.clients || !control.clients->next)
+	while (LIST_EMPTY(&control.clients) || !LIST_NEXT(LIST_FIRST(&control.clients), link))
 		uv_run(&loop, UV_RUN_ONCE);
 	for (size_t i = 0; i < 2; i++)
 		cr_assert_eq(write(methods.ends[i], request, len), (ssize_t)len);

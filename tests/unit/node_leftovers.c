@@ -124,7 +124,7 @@ Test(leftovers, what_has_reattached_is_none)
 {
 	take_over();
 	locks_attach(&locks, &owner, "l", ID, NULL, NULL);
-	locks.list->fn = NULL;
+	TAILQ_FIRST(&locks.list)->fn = NULL;
 	store.n_open = 0;
 	gangs_attach(&gangs, &owner, "g", 1, NULL, NULL);
 	store.n_open = 0;

@@ -353,7 +353,7 @@ Test(queue_recheck, an_end_that_was_not_written_is_written_again)
 static struct store_reply record_of_end(int which)
 {
 	static struct buffer data;
-	struct job_record j = queue_find(&queues, "q")->works.first->end;
+	struct job_record j = TAILQ_FIRST(&queue_find(&queues, "q")->works.list)->end;
 
 	if (which == 1)
 		snprintf(j.state, sizeof(j.state), "cancelled");
@@ -408,7 +408,7 @@ Test(queue_recheck, one_that_was_ended_is_not_ok_whatever_its_status)
 		end_as(cases[i].what);
 		pass(0);
 		cr_expect(strstr(store.open[0].text, cases[i].does), "%s", store.open[0].text);
-		cr_expect_str_eq(queue_find(&queues, "q")->works.first->end.state,
+		cr_expect_str_eq(TAILQ_FIRST(&queue_find(&queues, "q")->works.list)->end.state,
 				 cases[i].cancelled ? "cancelled" : "queued");
 		asks_of("set jobs/q/job/", ok());
 		cr_expect(n_ended == 1 && recorded);

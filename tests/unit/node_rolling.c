@@ -84,7 +84,7 @@ static void begin(void)
 static void finish(void)
 {
 	cr_assert_null(world_request());
-	cr_assert_null(rolling.ops);
+	cr_assert(LIST_EMPTY(&rolling.ops));
 	rolling_done(&rolling);
 	fleet_done(&world_registry.fleet);
 }
@@ -368,7 +368,7 @@ Test(rolling, who_goes_leaves_nothing)
 	is_read(slots, 1, waiting, 1, false);
 	world_answer_code(STORE_OK, -1);
 	is_read(slots, 1, NULL, 0, false);
-	cr_assert_null(rolling.ops);
+	cr_assert(LIST_EMPTY(&rolling.ops));
 
 	op = ask(ROLLING_TAKE);
 	is_read(NULL, 0, NULL, 0, false);
@@ -376,7 +376,7 @@ Test(rolling, who_goes_leaves_nothing)
 	rolling_cancel(op);
 	cr_assert_not(host_timer_is_set(&rolling.due), "nothing is to be done before the answer");
 	world_answer_code(STORE_OK, -1);
-	cr_assert(rolling.ops, "a slot came all the same");
+	cr_assert_not(LIST_EMPTY(&rolling.ops), "a slot came all the same");
 	is_read(own_slot, 1, NULL, 0, true);
 	drain_is(STORE_OK);
 	has(2, STORE_OP_DELETE, "/r/rolling/g/slots/me", 6);
@@ -439,7 +439,7 @@ Test(rolling, at_once)
 	is_read(slots, 1, NULL, 0, false);
 	is_told(2, ROLLING_LATE);
 	is_read(slots, 1, NULL, 0, false);
-	cr_assert_null(rolling.ops);
+	cr_assert(LIST_EMPTY(&rolling.ops));
 	rolling_ask(&rolling, &q, on_answer, NULL);
 	world_pass(0);
 	world_pass(ROLLING_WAIT_MS - 1);

@@ -73,14 +73,14 @@ Test(spool, what_was_added_is_there_for_the_next_process)
 
 	spool_init(&s, path);
 	cr_assert_eq(s.n, 3);
-	cr_expect_str_eq(s.list->id, "a", "the oldest first");
-	cr_expect_str_eq(s.list->channel, "ops/url");
-	event = spool_read(&s, s.list);
+	cr_expect_str_eq(TAILQ_FIRST(&s.list)->id, "a", "the oldest first");
+	cr_expect_str_eq(TAILQ_FIRST(&s.list)->channel, "ops/url");
+	event = spool_read(&s, TAILQ_FIRST(&s.list));
 	cr_expect_str_eq(json_text(event, "text", ""), "x");
 	json_decref(event);
-	spool_remove(&s, s.list->next);
+	spool_remove(&s, TAILQ_NEXT(TAILQ_FIRST(&s.list), link));
 	cr_assert(add(&s, "ops/url", "c"), "the end of the list is known");
-	spool_remove(&s, s.list->next->next);
+	spool_remove(&s, TAILQ_LAST(&s.list, spooled_list));
 	cr_assert(add(&s, "ops/url", "d"), "likewise when the last one has gone");
 	spool_done(&s);
 
@@ -135,7 +135,7 @@ Test(spool, garbage_is_set_aside_and_a_torn_write_removed)
 		 "{\"channel\":\"ops/url\",\"since\":5,\"event\":{\"id\":\"a\"}}");
 	spool_init(&s, path);
 	cr_expect_eq(s.n, 1);
-	cr_expect_eq(s.list->since, 5);
+	cr_expect_eq(TAILQ_FIRST(&s.list)->since, 5);
 	spool_done(&s);
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
 		snprintf(bad, sizeof(bad), "bad-0000019000000000.0000000%zu", i);

@@ -81,16 +81,16 @@ static void on_read(void *arg)
 		all->apply(all->owner, r);
 	else if (r->fn)
 		r->fn(r->arg, NULL);
-	all->first = r->next;
+	STAILQ_REMOVE_HEAD(&all->queue, link);
 	reading_done(r);
 	free(r);
-	if (all->first && !all->ended)
+	if (!STAILQ_EMPTY(&all->queue) && !all->ended)
 		begin(all);
 }
 
 static void begin(struct readings *all)
 {
-	struct reading *r = all->first;
+	struct reading *r = STAILQ_FIRST(&all->queue);
 	struct reading_base base;
 
 	all->begin(all->owner, &base);
@@ -104,7 +104,9 @@ static void begin(struct readings *all)
 /* Whether a reading that has not begun yet will read that as well. */
 static bool is_coming(const struct readings *all, enum reading_what what)
 {
-	for (const struct reading *r = all->first ? all->first->next : NULL; r; r = r->next)
+	const struct reading *r = STAILQ_FIRST(&all->queue);
+
+	while (r && (r = STAILQ_NEXT(r, link)))
 		if (r->what == READING_ALL || r->what == what)
 			return true;
 	return false;
@@ -112,8 +114,6 @@ static bool is_coming(const struct readings *all, enum reading_what what)
 
 void readings_ask(struct readings *all, enum reading_what what, process_reload_fn fn, void *arg)
 {
-	struct reading **last = &all->first;
-
 	if (!fn && is_coming(all, what))
 		return;
 	struct reading *r = mem_calloc(1, sizeof(*r));
@@ -121,10 +121,8 @@ void readings_ask(struct readings *all, enum reading_what what, process_reload_f
 	r->what = what;
 	r->fn = fn;
 	r->arg = arg;
-	while (*last)
-		last = &(*last)->next;
-	*last = r;
-	if (r == all->first)
+	STAILQ_INSERT_TAIL(&all->queue, r, link);
+	if (r == STAILQ_FIRST(&all->queue))
 		begin(all);
 }
 
@@ -133,17 +131,16 @@ void readings_init(struct readings *all, uv_loop_t *loop,
 		   void (*apply)(void *arg, struct reading *r), void *owner)
 {
 	*all = (struct readings){.loop = loop, .begin = begins, .apply = apply, .owner = owner};
+	STAILQ_INIT(&all->queue);
 }
 
 void readings_done(struct readings *all)
 {
-	struct reading *r = all->first ? all->first->next : NULL, *next;
+	struct reading *first = STAILQ_FIRST(&all->queue), *r;
 
 	all->ended = true;
-	if (all->first)
-		all->first->next = NULL;
-	for (; r; r = next) {
-		next = r->next;
+	while (first && (r = STAILQ_NEXT(first, link))) {
+		STAILQ_REMOVE(&all->queue, r, reading, link);
 		if (r->fn)
 			r->fn(r->arg, NULL);
 		free(r);

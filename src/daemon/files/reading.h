@@ -7,6 +7,7 @@
 #define ZKLEADER_DAEMON_FILES_READING_H
 
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <uv.h>
 
 #include "config/config.h"
@@ -31,7 +32,7 @@ struct reading_base {
 
 struct reading {
 	struct readings *of;
-	struct reading *next;
+	STAILQ_ENTRY(reading) link;
 	enum reading_what what;
 	process_reload_fn fn; /* of the requester; NULL: none waits */
 	void *arg;
@@ -55,7 +56,7 @@ struct reading {
 
 struct readings {
 	uv_loop_t *loop;
-	struct reading *first; /* goes on; then those that wait */
+	STAILQ_HEAD(reading_queue, reading) queue; /* the first goes on, the others wait */
 	bool ended;
 	/*
 	 * begin: gives what is in force. apply: puts the result in force, and tells the requester.
@@ -69,8 +70,8 @@ void readings_init(struct readings *all, uv_loop_t *loop,
 		   void (*begin)(void *arg, struct reading_base *ret_base),
 		   void (*apply)(void *arg, struct reading *r), void *owner);
 /*
- * Applies nothing more, and tells the waiting requesters. While `first` is set, a thread still uses
- * what it has borrowed.
+ * Applies nothing more, and tells the waiting requesters. While the queue is not empty, a thread
+ * still uses what it has borrowed.
  */
 void readings_done(struct readings *all);
 /*

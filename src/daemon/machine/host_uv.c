@@ -88,17 +88,16 @@ void host_timer_done(struct host_timer *t)
 /* --- the end of a turn ---------------------------------------------------- */
 
 struct uv_turn {
-	struct uv_turn *next;
+	TAILQ_ENTRY(uv_turn) link;
 	struct host_turn *turn;
 };
 
 static void end_turn(struct host *h)
 {
 	const char *before = doing_begin("the end of a turn");
-	struct uv_turn *next;
 
-	for (struct uv_turn *u = h->turns; u; u = next) {
-		next = u->next;
+	for (struct uv_turn *u = TAILQ_FIRST(&h->turns), *next; u; u = next) {
+		next = TAILQ_NEXT(u, link);
 		u->turn->fn(u->turn->arg);
 	}
 	doing_end(before);
@@ -118,30 +117,28 @@ static void on_check(uv_check_t *check)
 
 void host_turn_init(struct host_turn *t, struct host *h, host_fn fn, void *arg)
 {
-	struct uv_turn *u = mem_calloc(1, sizeof(*u)), **last = &h->turns;
+	struct uv_turn *u = mem_calloc(1, sizeof(*u));
 
 	*t = (struct host_turn){.host = h, .fn = fn, .arg = arg, .impl = u};
 	u->turn = t;
-	while (*last)
-		last = &(*last)->next;
-	*last = u;
+	TAILQ_INSERT_TAIL(&h->turns, u, link);
 }
 
 void host_turn_done(struct host_turn *t)
 {
-	if (!t->impl)
+	struct uv_turn *u = t->impl;
+
+	if (!u)
 		return;
-	struct uv_turn **at = &t->host->turns;
-	while (*at != t->impl)
-		at = &(*at)->next;
-	*at = (*at)->next;
-	free(t->impl);
+	TAILQ_REMOVE(&t->host->turns, u, link);
+	free(u);
 	t->impl = NULL;
 }
 
 void host_init(struct host *h, uv_loop_t *loop)
 {
 	*h = (struct host){.loop = loop};
+	TAILQ_INIT(&h->turns);
 	uv_prepare_init(loop, &h->prepare);
 	uv_check_init(loop, &h->check);
 	h->prepare.data = h->check.data = h;

@@ -5,6 +5,7 @@
 #ifndef ZKLEADER_DAEMON_MACHINE_HOST_UV_H
 #define ZKLEADER_DAEMON_MACHINE_HOST_UV_H
 
+#include <sys/queue.h>
 #include <uv.h>
 
 #include "node/host.h"
@@ -15,7 +16,7 @@ struct host {
 	uv_loop_t *loop;
 	uv_prepare_t prepare;
 	uv_check_t check;
-	struct uv_turn *turns; /* in the order in which they were made */
+	TAILQ_HEAD(uv_turn_list, uv_turn) turns; /* in the order in which they were made */
 };
 
 /* Works until the loop ends; then the caller closes the two handles. */

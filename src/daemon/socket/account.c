@@ -7,31 +7,21 @@
 
 struct account *account_get(struct accounts *all, uid_t uid, bool trusted)
 {
-	struct account *a = all->list;
+	struct account *a = TAILQ_FIRST(&all->list);
 
 	while (a && (a->uid != uid || a->trusted != trusted))
-		a = a->next;
+		a = TAILQ_NEXT(a, link);
 	if (!a) {
 		a = mem_calloc(1, sizeof(*a));
 		a->uid = uid;
 		a->trusted = trusted;
 		a->all = &all->untrusted;
-		a->next = all->list;
-		all->list = a;
+		for (enum urgency u = 0; u < URGENCIES; u++)
+			TAILQ_INIT(&a->waiting[u]);
+		TAILQ_INSERT_HEAD(&all->list, a, link);
 	}
 	a->refs++;
 	return a;
-}
-
-static struct account **find(struct accounts *all, const struct account *a)
-{
-	struct account **at = &all->list;
-
-	while (*at != a) {
-		assert(*at);
-		at = &(*at)->next;
-	}
-	return at;
 }
 
 void account_put(struct accounts *all, struct account *a)
@@ -39,21 +29,14 @@ void account_put(struct accounts *all, struct account *a)
 	assert(a->refs > 0);
 	if (--a->refs > 0)
 		return;
-	*find(all, a) = a->next;
+	TAILQ_REMOVE(&all->list, a, link);
 	free(a);
 }
 
 void account_rotate(struct accounts *all, struct account *a)
 {
-	struct account **at = find(all, a);
-
-	if (!a->next)
-		return;
-	*at = a->next;
-	a->next = NULL;
-	while (*at)
-		at = &(*at)->next;
-	*at = a;
+	TAILQ_REMOVE(&all->list, a, link);
+	TAILQ_INSERT_TAIL(&all->list, a, link);
 }
 
 static void add(struct account_use *use, const struct account_use *was,

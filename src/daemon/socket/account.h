@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 /*
@@ -29,6 +30,8 @@
 
 struct client;
 
+TAILQ_HEAD(client_queue, client);
+
 /* Kinds of requests; over all connections, an earlier kind is served first. */
 enum urgency {
 	URGENCY_HEARD, /* something was read: its kind is to be determined */
@@ -43,18 +46,18 @@ struct account_use {
 };
 
 struct account {
-	struct account *next;
+	TAILQ_ENTRY(account) link;
 	uid_t uid;
 	bool trusted; /* may change something */
 	size_t clients;
 	unsigned refs; /* clients not freed yet, including closing ones */
 	struct account_use use;
-	struct account_use *all; /* of all accounts that are not trusted */
-	struct client *first[URGENCIES], *last[URGENCIES]; /* by the kind of their next request */
+	struct account_use *all;		/* of all accounts that are not trusted */
+	struct client_queue waiting[URGENCIES]; /* by the kind of their next request */
 };
 
 struct accounts {
-	struct account *list; /* the next to be served first */
+	TAILQ_HEAD(account_list, account) list; /* the next to be served first */
 	struct account_use untrusted;
 };
 

@@ -76,12 +76,7 @@ void connection_drop(struct client *c)
 	c->closing = true;
 	c->control->gone(c->control->arg, &c->peer);
 	serve_dequeue(c);
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		c->control->clients = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
+	LIST_REMOVE(c, link);
 	c->control->n_clients--;
 	c->account->clients--;
 	connection_count(c);

@@ -30,7 +30,8 @@ static const struct account *payer(const struct control *control)
 {
 	const struct account *most = NULL;
 
-	for (const struct account *a = control->accounts.list; a; a = a->next)
+	for (const struct account *a = TAILQ_FIRST(&control->accounts.list); a;
+	     a = TAILQ_NEXT(a, link))
 		if (!most || (most->trusted && !a->trusted) ||
 		    (most->trusted == a->trusted && a->clients > most->clients))
 			most = a;
@@ -47,7 +48,7 @@ static void make_room(struct control *control)
 	struct client *newest = NULL, *idlest = NULL;
 	int64_t now = clock_boot_ms();
 
-	for (struct client *c = control->clients; c; c = c->next) {
+	for (struct client *c = LIST_FIRST(&control->clients); c; c = LIST_NEXT(c, link)) {
 		if (c->account != a)
 			continue;
 		newest = newest ? newest : c;
@@ -111,10 +112,7 @@ static void take_connection(struct control *control)
 	c->peer.pid = cred.pid;
 	c->account = account_get(&control->accounts, c->peer.uid, is_trusted(c, fd));
 	c->account->clients++;
-	c->next = control->clients;
-	if (c->next)
-		c->next->prev = c;
-	control->clients = c;
+	LIST_INSERT_HEAD(&control->clients, c, link);
 	connection_begin(c);
 	if (++control->n_clients > CONTROL_CLIENTS_MAX)
 		make_room(control);
@@ -151,10 +149,8 @@ void control_accept_more(struct control *control)
 
 void control_resume(struct control *control)
 {
-	struct client *next;
-
-	for (struct client *c = control->clients; c; c = next) {
-		next = c->next;
+	for (struct client *c = LIST_FIRST(&control->clients), *next; c; c = next) {
+		next = LIST_NEXT(c, link);
 		if (!c->put_off)
 			continue;
 		c->put_off = false;
@@ -226,6 +222,7 @@ int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mo
 	c->path = mem_strdup(path);
 	c->group = group;
 	c->lock_fd = -1;
+	TAILQ_INIT(&c->accounts.list);
 	serve_init(c);
 	uv_pipe_init(loop, &c->listener, 0);
 	c->listener.data = c;
@@ -239,8 +236,8 @@ int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mo
 
 void control_close(struct control *c)
 {
-	while (c->clients)
-		connection_drop(c->clients);
+	while (!LIST_EMPTY(&c->clients))
+		connection_drop(LIST_FIRST(&c->clients));
 	serve_done(c);
 	uv_close((uv_handle_t *)&c->listener, NULL);
 	if (c->bound)

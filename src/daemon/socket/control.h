@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 #include <uv.h>
 
@@ -36,7 +37,7 @@ struct client {
 	struct peer peer; /* the first: peer_*() are given it */
 	struct control *control;
 	struct account *account;
-	struct client *prev, *next;
+	LIST_ENTRY(client) link;
 	uv_pipe_t pipe;
 	uv_write_t write;
 	struct buffer in;
@@ -52,7 +53,7 @@ struct client {
 	bool full;	      /* its parked requests are at the limit, so the next one waits */
 	bool put_off;	      /* it is served when control_resume() is called */
 	bool queued;	      /* it is in its account's queue of that kind */
-	struct client *queue_prev, *queue_next;
+	TAILQ_ENTRY(client) queue;
 	struct account_use counted;
 	int64_t active_ms;    /* when it last sent or took something */
 	size_t left_to_write; /* at the last check */
@@ -67,10 +68,10 @@ struct control {
 	uv_loop_t *loop;
 	uv_pipe_t listener;
 	char *path;
-	bool bound;  /* the file at path is ours */
-	int lock_fd; /* held while this sidecar owns the socket */
-	gid_t group; /* members may change something; (gid_t)-1: none */
-	struct client *clients;
+	bool bound;				/* the file at path is ours */
+	int lock_fd;				/* held while this sidecar owns the socket */
+	gid_t group;				/* members may change something; (gid_t)-1: none */
+	LIST_HEAD(client_list, client) clients; /* the newest first */
 	size_t n_clients;
 	struct accounts accounts;
 	uv_idle_t serving;  /* while there is something to serve */

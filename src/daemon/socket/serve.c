@@ -18,42 +18,25 @@ static void on_stall(uv_timer_t *timer);
 
 void serve_enqueue(struct client *c, enum urgency u)
 {
-	struct account *a = c->account;
-
 	c->queued = true;
 	c->urgency = u;
-	c->queue_next = NULL;
-	c->queue_prev = a->last[u];
-	if (a->last[u])
-		a->last[u]->queue_next = c;
-	else
-		a->first[u] = c;
-	a->last[u] = c;
+	TAILQ_INSERT_TAIL(&c->account->waiting[u], c, queue);
 	serve_soon(c->control);
 }
 
 void serve_dequeue(struct client *c)
 {
-	struct account *a = c->account;
-
 	if (!c->queued)
 		return;
 	c->queued = false;
-	if (c->queue_prev)
-		c->queue_prev->queue_next = c->queue_next;
-	else
-		a->first[c->urgency] = c->queue_next;
-	if (c->queue_next)
-		c->queue_next->queue_prev = c->queue_prev;
-	else
-		a->last[c->urgency] = c->queue_prev;
+	TAILQ_REMOVE(&c->account->waiting[c->urgency], c, queue);
 }
 
 /* The next account that has a request of this kind and may make it now; NULL: there is none. */
 static struct account *next_account(struct control *control, enum urgency u)
 {
-	for (struct account *a = control->accounts.list; a; a = a->next) {
-		if (!a->first[u])
+	for (struct account *a = TAILQ_FIRST(&control->accounts.list); a; a = TAILQ_NEXT(a, link)) {
+		if (TAILQ_EMPTY(&a->waiting[u]))
 			continue;
 		if (account_may(a, u))
 			return a;
@@ -107,12 +90,13 @@ static bool serve_kind(struct control *control, enum urgency u)
 	struct account *a;
 
 	while (in_time && (a = next_account(control, u))) {
+		struct client *c = TAILQ_FIRST(&a->waiting[u]);
 		account_rotate(&control->accounts, a);
 		if (u == URGENCY_HEARD) {
-			connection_sort(a->first[u]);
+			connection_sort(c);
 		} else {
-			served[n++] = a->first[u];
-			serve_client(a->first[u], until_us);
+			served[n++] = c;
+			serve_client(c, until_us);
 		}
 		if (n == most) {
 			send_answers(served, n);
@@ -132,11 +116,10 @@ static bool serve_kind(struct control *control, enum urgency u)
 static void look_at_room(struct control *control)
 {
 	int64_t stalled_ms = clock_boot_ms() - CONTROL_STALL_MS;
-	struct client *next;
 
 	control->short_of_room = false;
-	for (struct client *c = control->clients; c; c = next) {
-		next = c->next;
+	for (struct client *c = LIST_FIRST(&control->clients), *next; c; c = next) {
+		next = LIST_NEXT(c, link);
 		connection_count(c);
 		if (c->pipe.write_queue_size != c->left_to_write)
 			c->active_ms = clock_boot_ms(); /* the client has read something */

@@ -37,17 +37,15 @@ static const char refused_auth[] =
 
 void zk_enqueue(struct store *store, struct item *item)
 {
-	item->next = NULL;
 	pthread_mutex_lock(&store->lock);
-	*store->tail = item;
-	store->tail = &item->next;
+	STAILQ_INSERT_TAIL(&store->items, item, link);
 	pthread_mutex_unlock(&store->lock);
 	uv_async_send(&store->wake);
 }
 
 /* Those that are told of trouble. The library does not say which handle a line is of: all are. */
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct store *told;
+static LIST_HEAD(, store) told = LIST_HEAD_INITIALIZER(told);
 
 static void tell_trouble(const char *line)
 {
@@ -57,7 +55,7 @@ static void tell_trouble(const char *line)
 		return;
 	mem_auto char *why = zk_why_take();
 	pthread_mutex_lock(&told_lock);
-	for (struct store *s = told; s; s = s->next) {
+	for (struct store *s = LIST_FIRST(&told); s; s = LIST_NEXT(s, link)) {
 		struct item *item = mem_calloc(1, sizeof(*item));
 		item->kind = ITEM_TROUBLE;
 		item->trouble = trouble;
@@ -69,17 +67,11 @@ static void tell_trouble(const char *line)
 
 static void set_told(struct store *store, bool is_told)
 {
-	struct store **at = &told;
-
 	pthread_mutex_lock(&told_lock);
-	while (*at && *at != store)
-		at = &(*at)->next;
-	if (*at)
-		*at = store->next;
-	if (is_told) {
-		store->next = told;
-		told = store;
-	}
+	if (is_told)
+		LIST_INSERT_HEAD(&told, store, link);
+	else
+		LIST_REMOVE(store, link);
 	pthread_mutex_unlock(&told_lock);
 }
 
@@ -214,11 +206,9 @@ static void on_quiet(uv_timer_t *quiet)
 static struct item *next_item(struct store *store)
 {
 	pthread_mutex_lock(&store->lock);
-	struct item *item = store->head;
+	struct item *item = STAILQ_FIRST(&store->items);
 	if (item)
-		store->head = item->next;
-	if (!store->head)
-		store->tail = &store->head;
+		STAILQ_REMOVE_HEAD(&store->items, link);
 	pthread_mutex_unlock(&store->lock);
 	return item;
 }
@@ -264,7 +254,8 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 		return e;
 	struct store *store = mem_calloc(1, sizeof(*store));
 	store->handlers = *handlers;
-	store->tail = &store->head;
+	STAILQ_INIT(&store->items);
+	TAILQ_INIT(&store->outstanding);
 	pthread_mutex_init(&store->lock, NULL);
 	uv_async_init(host->loop, &store->wake, on_wake);
 	uv_timer_init(host->loop, &store->quiet);
@@ -342,8 +333,8 @@ static void close_done(void *arg)
 	struct store *store = arg;
 
 	drain(store, INT64_MAX);
-	while (store->outstanding)
-		zk_request_free(store->outstanding); /* NOLINT: removes it from the list */
+	while (!TAILQ_EMPTY(&store->outstanding)) /* NOLINTNEXTLINE: removes it from the list */
+		zk_request_free(TAILQ_FIRST(&store->outstanding));
 	uv_close((uv_handle_t *)&store->wake, on_handle_closed);
 }
 
@@ -356,7 +347,8 @@ void store_close(struct store *store, void (*done)(void *arg), void *arg)
 		return;
 	assert(!store->abandoned);
 	store->abandoned = true;
-	set_told(store, false);
+	if (store->handlers.failed)
+		set_told(store, false);
 	troubles_done(&store->troubles);
 	/*
 	 * This handle is closed now, not later: whoever ends the loop closes all timers that are
@@ -365,7 +357,7 @@ void store_close(struct store *store, void (*done)(void *arg), void *arg)
 	uv_close((uv_handle_t *)&store->quiet, on_handle_closed);
 	store->closed = done;
 	store->closed_arg = arg;
-	for (struct request *r = store->outstanding; r; r = r->next) {
+	for (struct request *r = TAILQ_FIRST(&store->outstanding); r; r = TAILQ_NEXT(r, link)) {
 		store_reply_fn fn = r->fn;
 		r->fn = NULL;
 		if (fn)

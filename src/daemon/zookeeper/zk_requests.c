@@ -180,12 +180,7 @@ static struct request *request_new(struct store *store, size_t n_ops, store_repl
 	r->arg = arg;
 	r->n_ops = n_ops;
 	r->reply.failed_op = -1;
-	r->prev = store->newest;
-	if (r->prev)
-		r->prev->next = r;
-	else
-		store->outstanding = r;
-	store->newest = r;
+	TAILQ_INSERT_TAIL(&store->outstanding, r, link);
 	store->unanswered++;
 	store->busy++;
 	r->reply.sent_ms = clock_boot_ms();
@@ -194,14 +189,7 @@ static struct request *request_new(struct store *store, size_t n_ops, store_repl
 
 void zk_request_free(struct request *r)
 {
-	if (r->prev)
-		r->prev->next = r->next;
-	else
-		r->store->outstanding = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
-	else
-		r->store->newest = r->prev;
+	TAILQ_REMOVE(&r->store->outstanding, r, link);
 	free(r->names);
 	free(r->data);
 	free(r);

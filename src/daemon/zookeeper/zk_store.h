@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <uv.h>
 
@@ -26,7 +27,7 @@
  * state or trouble with a server.
  */
 struct item {
-	struct item *next;
+	STAILQ_ENTRY(item) link;
 	enum { ITEM_REPLY, ITEM_WATCH, ITEM_STATE, ITEM_TROUBLE } kind;
 	union {
 		struct request *request;
@@ -49,7 +50,7 @@ struct item {
 
 struct request {
 	struct item item; /* its own place in the queue: a reply needs no allocation to get there */
-	struct request *prev, *next; /* outstanding, loop thread only */
+	TAILQ_ENTRY(request) link; /* outstanding, loop thread only */
 	struct store *store;
 	store_reply_fn fn;
 	void *arg;
@@ -65,7 +66,7 @@ struct request {
 
 struct store {
 	zhandle_t *handle;
-	struct store *next; /* of those that are told of trouble, under a lock of zk.c */
+	LIST_ENTRY(store) link; /* of those that are told of trouble, under a lock of zk.c */
 	struct store_handlers handlers;
 	struct zk_security *security;	  /* NULL: no TLS, no SASL */
 	struct zk_sasl_client *sasl;	  /* NULL: none; of zk_sasl.c */
@@ -77,8 +78,8 @@ struct store {
 	uint8_t password[STORE_PASSWORD_SIZE];
 	char server[SERVER_TEXT_MAX];
 	struct sockaddr_storage address;
-	struct request *outstanding, *newest; /* in the order in which they were made */
-	_Atomic size_t unanswered;	      /* of them; from all threads */
+	TAILQ_HEAD(request_list, request) outstanding; /* in the order in which they were made */
+	_Atomic size_t unanswered;		       /* of them; from all threads */
 	uv_async_t wake;
 	uv_timer_t quiet;
 	struct troubles troubles;
@@ -87,7 +88,7 @@ struct store {
 	void (*closed)(void *arg);
 	void *closed_arg;
 	pthread_mutex_t lock;
-	struct item *head, **tail; /* under lock */
+	STAILQ_HEAD(item_queue, item) items; /* under lock */
 };
 
 /* Called by a thread of the library: hands the item to the loop, which then owns it. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/text/name.h"
 #include "node/tree/folder.h"
@@ -64,8 +65,8 @@ struct partitions {
 	bool busy;	/* a request that makes znodes is outstanding */
 	bool versioned; /* `version` is that of the folder which the rules were read from */
 	int32_t version;
-	uint64_t due;			   /* folder.lists from which on it is so */
-	struct partitions_change *changes; /* outstanding */
+	uint64_t due; /* folder.lists from which on it is so */
+	LIST_HEAD(partitions_change_list, partitions_change) changes; /* outstanding */
 	struct host_timer retry;
 };
 

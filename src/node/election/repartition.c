@@ -27,7 +27,7 @@
 static_assert(OPS_MAX <= STORE_OPS_MAX, "a repartition is one transaction");
 
 struct partitions_change {
-	struct partitions_change *next;
+	LIST_ENTRY(partitions_change) link;
 	struct leaders *leaders;
 	char task[NAME_TASK_MAX + 1];
 	unsigned n;
@@ -66,12 +66,7 @@ static void begin(struct partitions_change *c);
 
 static void end(struct partitions_change *c, enum partitions_result result, const char *text)
 {
-	struct partitions_change **at = &c->leaders->partitions.changes;
-
-	while (*at && *at != c)
-		at = &(*at)->next;
-	if (*at)
-		*at = c->next;
+	LIST_REMOVE(c, link);
 	c->fn(c->arg, result, text);
 	free(c);
 }
@@ -372,10 +367,9 @@ static void begin(struct partitions_change *c)
 void partitions_changes_run(struct leaders *l)
 {
 	struct partitions *p = &l->partitions;
-	struct partitions_change *next;
 
-	for (struct partitions_change *c = p->changes; c; c = next) {
-		next = c->next;
+	for (struct partitions_change *c = LIST_FIRST(&p->changes), *next; c; c = next) {
+		next = LIST_NEXT(c, link);
 		if ((c->phase != CHANGE_LIST && c->phase != CHANGE_UNSURE) ||
 		    c->due > p->folder.lists || !folder_settled(&p->folder))
 			continue;
@@ -388,15 +382,16 @@ void partitions_changes_run(struct leaders *l)
 
 void partitions_changes_up(struct leaders *l)
 {
-	for (struct partitions_change *c = l->partitions.changes; c; c = c->next)
+	for (struct partitions_change *c = LIST_FIRST(&l->partitions.changes); c;
+	     c = LIST_NEXT(c, link))
 		if (c->phase == CHANGE_UNSURE || c->phase == CHANGE_LIST)
 			c->due = folder_refresh(&l->partitions.folder);
 }
 
 void partitions_changes_done(struct leaders *l)
 {
-	while (l->partitions.changes)
-		end(l->partitions.changes, PARTITIONS_NOT_KNOWN, /* NOLINT: it takes itself out */
+	while (!LIST_EMPTY(&l->partitions.changes)) /* NOLINTNEXTLINE: it takes itself out */
+		end(LIST_FIRST(&l->partitions.changes), PARTITIONS_NOT_KNOWN,
 		    "the sidecar has ended");
 }
 
@@ -420,7 +415,6 @@ void partitions_change(struct leaders *l, const char *task, unsigned n, const ch
 		free(c);
 		return;
 	}
-	c->next = l->partitions.changes;
-	l->partitions.changes = c;
+	LIST_INSERT_HEAD(&l->partitions.changes, c, link);
 	begin(c);
 }

@@ -11,7 +11,7 @@
 #define RETRY_MS 100 /* pause while our registration is being renewed */
 
 struct own_index_ask {
-	struct own_index_ask *next;
+	STAILQ_ENTRY(own_index_ask) link;
 	int64_t deadline_ms;
 	own_index_fn fn;
 	void *arg;
@@ -20,13 +20,21 @@ struct own_index_ask {
 /* Answers the oldest requester. */
 static void tell_first(struct own_index *o, int64_t index, const char *why)
 {
-	struct own_index_ask *ask = o->asks;
+	struct own_index_ask *ask = STAILQ_FIRST(&o->asks);
 
-	o->asks = ask->next;
+	STAILQ_REMOVE_HEAD(&o->asks, link);
 	o->n_asks--;
 	o->n_proved -= o->n_proved > 0;
 	ask->fn(ask->arg, index, why);
 	free(ask);
+}
+
+/* When the oldest request is answered at the latest; INT64_MAX: there is none. */
+static int64_t first_due_ms(const struct own_index *o)
+{
+	const struct own_index_ask *ask = STAILQ_FIRST(&o->asks);
+
+	return ask ? ask->deadline_ms : INT64_MAX;
 }
 
 /* The reason why there is no number now; NULL: none, a number is to be expected. */
@@ -53,7 +61,7 @@ static void on_due(void *arg)
 	int64_t now = host_now_ms(o->session->host);
 	const char *why = obstacle(o);
 
-	while (o->asks && o->asks->deadline_ms <= now)
+	while (first_due_ms(o) <= now)
 		tell_first(o, -1, why ? why : "no number was given out yet: see the log");
 	own_index_go_on(o);
 }
@@ -105,7 +113,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 		log_warning("own number not understood", LOG_STR("znode", path),
 			    LOG_STR("why", why));
 		o->unread = true;
-		while (o->asks)
+		while (!STAILQ_EMPTY(&o->asks))
 			tell_first(o, -1,
 				   "no number: this node's entry in the roster cannot be read, see "
 				   "zkleader status");
@@ -142,7 +150,7 @@ static void on_proved(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_NO_NODE && reply->failed_op != 1)
 		session_confirm(o->session);
 	o->known = false;
-	if (o->asks)
+	if (!STAILQ_EMPTY(&o->asks))
 		host_timer_start(&o->due, RETRY_MS);
 }
 
@@ -163,11 +171,11 @@ static void prove(struct own_index *o)
 
 void own_index_go_on(struct own_index *o)
 {
-	int64_t now = host_now_ms(o->session->host);
+	int64_t now = host_now_ms(o->session->host), due_ms = first_due_ms(o);
 
-	if (!o->asks)
+	if (due_ms == INT64_MAX)
 		return;
-	host_timer_start(&o->due, o->asks->deadline_ms > now ? o->asks->deadline_ms - now : 0);
+	host_timer_start(&o->due, due_ms > now ? due_ms - now : 0);
 	if (o->asking || obstacle(o))
 		return;
 	if (o->known)
@@ -180,14 +188,12 @@ void own_index_go_on(struct own_index *o)
 
 void own_index_ask(struct own_index *o, own_index_fn fn, void *arg)
 {
-	struct own_index_ask *ask = mem_calloc(1, sizeof(*ask)), **end = &o->asks;
+	struct own_index_ask *ask = mem_calloc(1, sizeof(*ask));
 
 	ask->deadline_ms = host_now_ms(o->session->host) + OWN_INDEX_WAIT_MS;
 	ask->fn = fn;
 	ask->arg = arg;
-	while (*end)
-		end = &(*end)->next;
-	*end = ask;
+	STAILQ_INSERT_TAIL(&o->asks, ask, link);
 	o->n_asks++;
 	o->lists = registry_relist(o->registry);
 	own_index_go_on(o);
@@ -212,12 +218,13 @@ void own_index_expired(struct own_index *o)
 void own_index_init(struct own_index *o, struct session *session, struct registry *registry)
 {
 	*o = (struct own_index){.session = session, .registry = registry};
+	STAILQ_INIT(&o->asks);
 	host_timer_init(&o->due, session->host, on_due, o);
 }
 
 void own_index_done(struct own_index *o)
 {
-	while (o->asks)
+	while (!STAILQ_EMPTY(&o->asks))
 		tell_first(o, -1, "the sidecar has ended");
 	host_timer_done(&o->due);
 }

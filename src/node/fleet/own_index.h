@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "node/fleet/registry.h"
 
@@ -20,12 +21,12 @@ struct own_index_ask;
 struct own_index {
 	struct session *session;
 	struct registry *registry;
-	struct own_index_ask *asks; /* the oldest first */
-	size_t n_asks, n_proved;    /* n_proved: requests from before the proof was sent */
-	bool asking;		    /* a request is outstanding */
-	bool known;		    /* the record was read, and has not changed since */
-	bool unread;		    /* the record is there, but cannot be read */
-	int32_t version;	    /* version of the record */
+	STAILQ_HEAD(own_index_ask_queue, own_index_ask) asks; /* the oldest first */
+	size_t n_asks, n_proved; /* n_proved: requests from before the proof was sent */
+	bool asking;		 /* a request is outstanding */
+	bool known;		 /* the record was read, and has not changed since */
+	bool unread;		 /* the record is there, but cannot be read */
+	int32_t version;	 /* version of the record */
 	int64_t index;
 	uint64_t lists; /* of the fleet's folder: a number is told by the last of them */
 	struct host_timer due;

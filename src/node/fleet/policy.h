@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "node/fleet/registry.h"
 #include "node/tree/folder.h"
@@ -50,9 +51,10 @@ struct policy {
 	struct folder folder;	    /* ready: the folder was read whole in this session */
 	struct policy_item **items; /* sorted by kind, task and node; owned, as is each */
 	size_t n;
-	uint64_t edition;	       /* changes whenever a decision is made or ends */
-	int64_t last_order;	       /* the biggest of all items that were seen */
-	struct policy_change *changes; /* waiting for the folder to be read again */
+	uint64_t edition;   /* changes whenever a decision is made or ends */
+	int64_t last_order; /* the biggest of all items that were seen */
+	/* Changes that wait for the folder to be read again. */
+	SLIST_HEAD(policy_change_list, policy_change) changes;
 	struct policy_handlers handlers;
 	struct host_timer due;
 };

@@ -35,7 +35,7 @@ struct policy_change {
 	int32_t version;   /* with may: of ROOT/policy, from before the folder was read */
 	int tries;
 	uint64_t due; /* folder.lists at which what is known is as new as the order */
-	struct policy_change *next;
+	SLIST_ENTRY(policy_change) link;
 	policy_fn fn;
 	void *arg;
 	size_t n;
@@ -81,8 +81,7 @@ static void queue_change(struct policy_change *c)
 {
 	struct policy *p = c->policy;
 
-	c->next = p->changes;
-	p->changes = c;
+	SLIST_INSERT_HEAD(&p->changes, c, link);
 	c->due = policy_refresh(p);
 }
 
@@ -232,32 +231,40 @@ static void send_change(struct policy_change *c)
 	buffer_done(&to.data);
 }
 
+/* The first change, no longer in the list; NULL: the list is empty. */
+static struct policy_change *take_first(struct policy_change_list *list)
+{
+	struct policy_change *c = SLIST_FIRST(list);
+
+	if (c)
+		SLIST_REMOVE_HEAD(list, link);
+	return c;
+}
+
 void policy_run_changes(struct policy *p)
 {
-	struct policy_change *c = p->changes, *next;
+	struct policy_change_list all = p->changes;
+	struct policy_change *c;
 
-	p->changes = NULL;
-	for (; c; c = next) {
-		next = c->next;
+	SLIST_INIT(&p->changes);
+	while ((c = take_first(&all))) {
 		if (policy_is_read(p, c->due)) {
 			send_change(c);
 			continue;
 		}
-		c->next = p->changes;
-		p->changes = c;
+		SLIST_INSERT_HEAD(&p->changes, c, link);
 		p->folder.dirty = true; /* makes the next list call again */
 	}
 }
 
 void policy_drop_changes(struct policy *p)
 {
-	struct policy_change *c = p->changes, *next;
+	struct policy_change_list all = p->changes;
+	struct policy_change *c;
 
-	p->changes = NULL;
-	for (; c; c = next) {
-		next = c->next;
+	SLIST_INIT(&p->changes);
+	while ((c = take_first(&all)))
 		end_change(c, POLICY_UNKNOWN);
-	}
 }
 
 static void begin_change(struct policy *p, const struct policy_record *record, bool put,

@@ -14,7 +14,7 @@
 
 /* A read for a task, found by name as the task may be removed meanwhile. */
 struct last_read {
-	struct last_read *next; /* in the queue */
+	STAILQ_ENTRY(last_read) link;
 	struct last_runs *runs;
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE]; /* the newest there is, "" */
@@ -62,11 +62,11 @@ static void send_queued(struct last_runs *l);
 
 static void drop_queue(struct last_runs *l)
 {
-	struct last_read *next;
+	struct last_read *read;
 
-	for (; l->queue; l->queue = next) {
-		next = l->queue->next;
-		free(l->queue);
+	while ((read = STAILQ_FIRST(&l->queue))) {
+		STAILQ_REMOVE_HEAD(&l->queue, link);
+		free(read);
 	}
 }
 
@@ -176,9 +176,9 @@ static void send_queued(struct last_runs *l)
 
 	if (!session_is_up(l->leaders->session))
 		drop_queue(l);
-	while (l->queue && l->outstanding < LAST_RUN_OUTSTANDING) {
-		struct last_read *read = l->queue;
-		l->queue = read->next;
+	while (!STAILQ_EMPTY(&l->queue) && l->outstanding < LAST_RUN_OUTSTANDING) {
+		struct last_read *read = STAILQ_FIRST(&l->queue);
+		STAILQ_REMOVE_HEAD(&l->queue, link);
 		l->outstanding++;
 		path_of_tick(l->leaders->session->settings, read->task, NULL, path);
 		store_children(l->leaders->session->store, path, false, on_names, read);
@@ -208,7 +208,6 @@ void last_runs_ask(struct last_runs *l, struct task *const *tasks, size_t n)
 {
 	int64_t now = host_now_ms(l->leaders->session->host);
 	size_t most = allowance(l, now), n_old = 0;
-	struct last_read **last = &l->queue;
 
 	if (!session_is_up(l->leaders->session) || most == 0)
 		return;
@@ -220,8 +219,6 @@ void last_runs_ask(struct last_runs *l, struct task *const *tasks, size_t n)
 			old[n_old++] = tasks[i];
 	if (n_old > most)
 		qsort(old, n_old, sizeof(struct task *), longest_ago);
-	while (*last)
-		last = &(*last)->next;
 	for (size_t i = 0; i < n_old && i < most; i++) {
 		struct last_read *read = mem_calloc(1, sizeof(*read));
 		read->runs = l;
@@ -229,15 +226,14 @@ void last_runs_ask(struct last_runs *l, struct task *const *tasks, size_t n)
 		snprintf(read->task, sizeof(read->task), "%s", old[i]->name);
 		of(old[i])->asked_ms = now;
 		l->spent_ms += LAST_RUN_COST_MS;
-		*last = read;
-		last = &read->next;
+		STAILQ_INSERT_TAIL(&l->queue, read, link);
 	}
 	send_queued(l);
 }
 
 bool last_runs_busy(const struct last_runs *l)
 {
-	return l->outstanding > 0 || l->queue;
+	return l->outstanding > 0 || !STAILQ_EMPTY(&l->queue);
 }
 
 void last_runs_cut(struct last_runs *l)
@@ -250,6 +246,7 @@ void last_runs_cut(struct last_runs *l)
 void last_runs_init(struct last_runs *l, struct leaders *leaders)
 {
 	memset(l, 0, sizeof(*l));
+	STAILQ_INIT(&l->queue);
 	l->leaders = leaders;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "core/time/tick.h"
 #include "wire/records/record.h"
@@ -35,7 +36,7 @@ struct last_runs {
 	struct leaders *leaders;
 	void (*idle)(void *arg);
 	void *arg;
-	struct last_read *queue; /* the oldest first */
+	STAILQ_HEAD(last_read_queue, last_read) queue; /* the oldest first */
 	size_t outstanding;
 	int64_t spent_ms; /* CLOCK_BOOTTIME: by then what has been read so far is paid off */
 };

@@ -79,7 +79,7 @@ bool notices_has_room(struct notices *n, size_t beside)
 
 bool notices_have(const struct notices *n, const char *name)
 {
-	for (const struct notice *m = n->list; m; m = m->next)
+	for (const struct notice *m = TAILQ_FIRST(&n->list); m; m = TAILQ_NEXT(m, link))
 		if (strcmp(m->name, name) == 0)
 			return true;
 	return false;
@@ -89,29 +89,22 @@ void notice_keep(struct notice *m)
 {
 	struct notices *n = m->notices;
 
-	*n->end = m;
-	n->end = &m->next;
+	TAILQ_INSERT_TAIL(&n->list, m, link);
 	n->n++;
 	host_timer_start(&n->timer, 0);
 }
 
 static void drop(struct notices *n, struct notice *m)
 {
-	struct notice **at = &n->list;
-
-	while (*at != m)
-		at = &(*at)->next;
-	*at = m->next;
-	if (!*at)
-		n->end = at;
+	TAILQ_REMOVE(&n->list, m, link);
 	n->n--;
 	notice_free(m);
 }
 
 void notices_drop_all(struct notices *n)
 {
-	while (n->list)
-		drop(n, n->list);
+	while (!TAILQ_EMPTY(&n->list))
+		drop(n, TAILQ_FIRST(&n->list));
 }
 
 /* --- its znode ------------------------------------------------------------ */
@@ -256,8 +249,8 @@ static void tell(struct notices *n)
 {
 	size_t told = 0;
 
-	for (struct notice *m = n->list; m && n->listening && told < NOTICES_TOLD_MAX;
-	     m = m->next) {
+	for (struct notice *m = TAILQ_FIRST(&n->list); m && n->listening && told < NOTICES_TOLD_MAX;
+	     m = TAILQ_NEXT(m, link)) {
 		if (!m->told && !m->unsure && !m->taken && !n->tell(n->arg, &m->record))
 			return;
 		m->told |= !m->unsure;
@@ -269,8 +262,8 @@ void notices_advance(struct notices *n)
 {
 	bool up = session_is_up(n->session);
 
-	for (struct notice *m = n->list, *next; m; m = next) {
-		next = m->next;
+	for (struct notice *m = TAILQ_FIRST(&n->list), *next; m; m = next) {
+		next = TAILQ_NEXT(m, link);
 		if (m->asking || m->state == NOTICE_NOTING || m->state == NOTICE_GOING)
 			continue; /* until that is answered */
 		if (m->to_mark && up)
@@ -297,7 +290,7 @@ void notices_on_due(void *arg)
 void notices_listen(struct notices *n, bool on)
 {
 	n->listening = on;
-	for (struct notice *m = n->list; m; m = m->next)
+	for (struct notice *m = TAILQ_FIRST(&n->list); m; m = TAILQ_NEXT(m, link))
 		m->told = false;
 	if (on && n->n_rules > 0)
 		notices_takeover_soon(n, 0);
@@ -312,7 +305,7 @@ void notices_go_on(struct notices *n)
 
 void notices_taken(struct notices *n, const char *id, size_t len)
 {
-	for (struct notice *m = n->list; m; m = m->next)
+	for (struct notice *m = TAILQ_FIRST(&n->list); m; m = TAILQ_NEXT(m, link))
 		if (strlen(m->record.id) == len && memcmp(m->record.id, id, len) == 0)
 			m->taken = true;
 	host_timer_start(&n->timer, 0);

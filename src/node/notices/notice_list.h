@@ -16,7 +16,7 @@ enum notice_state {
 };
 
 struct notice {
-	struct notice *next;
+	TAILQ_ENTRY(notice) link;
 	struct notices *notices;
 	struct notice_record record; /* its output is the next */
 	char *output;

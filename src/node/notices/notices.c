@@ -274,7 +274,7 @@ void notices_note_here(const struct registry *r, const struct notice_record *eve
 void notices_init(struct notices *n, struct session *session, struct registry *registry)
 {
 	*n = (struct notices){.session = session, .registry = registry};
-	n->end = &n->list;
+	TAILQ_INIT(&n->list);
 	host_timer_init(&n->timer, session->host, notices_on_due, n);
 	registry->notices = n;
 }

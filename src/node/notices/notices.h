@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/text/notice.h"
 #include "node/host.h"
@@ -53,8 +54,7 @@ struct notices {
 		size_t n_patterns;
 	} * rules; /* owned */
 	size_t n_rules;
-	struct notice *list; /* the notices not spooled yet, oldest first */
-	struct notice **end;
+	TAILQ_HEAD(notice_list, notice) list; /* not spooled yet, the oldest first */
 	size_t n;
 	uint64_t dropped; /* notices beyond the limit, since the start */
 	bool drops;	  /* notices are being dropped, which was logged */

@@ -8,7 +8,7 @@
 
 struct queue_call {
 	struct queue_calls *calls; /* NULL: they have ended */
-	struct queue_call *prev, *next;
+	LIST_ENTRY(queue_call) link;
 	store_reply_fn fn; /* NULL: the requester is gone */
 	void *arg;
 };
@@ -24,12 +24,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 		free(call);
 		return;
 	}
-	if (call->prev)
-		call->prev->next = call->next;
-	else
-		c->list = call->next;
-	if (call->next)
-		call->next->prev = call->prev;
+	LIST_REMOVE(call, link);
 	c->n--;
 	free(call);
 	if (fn)
@@ -41,10 +36,8 @@ static struct queue_call *call_new(struct queue_calls *c, store_reply_fn fn, voi
 {
 	struct queue_call *call = mem_alloc(sizeof(*call));
 
-	*call = (struct queue_call){.calls = c, .next = c->list, .fn = fn, .arg = arg};
-	if (c->list)
-		c->list->prev = call;
-	c->list = call;
+	*call = (struct queue_call){.calls = c, .fn = fn, .arg = arg};
+	LIST_INSERT_HEAD(&c->list, call, link);
 	c->n++;
 	return call;
 }
@@ -100,7 +93,7 @@ void queue_multi_noting(struct queue_calls *c, const struct registry *r, const s
 
 void queue_calls_forget(struct queue_calls *c, const void *arg)
 {
-	for (struct queue_call *call = c->list; call; call = call->next)
+	for (struct queue_call *call = LIST_FIRST(&c->list); call; call = LIST_NEXT(call, link))
 		if (call->arg == arg)
 			call->fn = NULL;
 }
@@ -113,7 +106,7 @@ void queue_calls_init(struct queue_calls *c, struct session *session, void (*lan
 
 void queue_calls_done(struct queue_calls *c)
 {
-	for (struct queue_call *call = c->list; call; call = call->next)
+	for (struct queue_call *call = LIST_FIRST(&c->list); call; call = LIST_NEXT(call, link))
 		call->calls = NULL; /* freed when its answer arrives */
-	c->list = NULL;
+	LIST_INIT(&c->list);
 }

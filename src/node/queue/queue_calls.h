@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "node/session/watches.h"
 
@@ -20,7 +21,7 @@ struct queue_call;
 
 struct queue_calls {
 	struct session *session;
-	struct queue_call *list;
+	LIST_HEAD(queue_call_list, queue_call) list;
 	size_t n;
 	void (*landed)(void *arg); /* called after each answer */
 	void *arg;

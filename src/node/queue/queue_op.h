@@ -24,7 +24,7 @@ typedef void (*job_place_fn)(struct queue_op *op, const struct job_place *place)
 
 struct queue_op {
 	struct queues *queues;
-	struct queue_op *prev, *next;
+	TAILQ_ENTRY(queue_op) link;
 	char queue[NAME_TASK_MAX + 1];
 	enum queue_op_state { OP_WAITING, OP_ACTIVE, OP_SLEEPING } state;
 	int64_t retry_ms;    /* SLEEPING: CLOCK_BOOTTIME of its end */

@@ -8,37 +8,20 @@
 
 /* --- the lists: those that wait for their turn, and the others ------------ */
 
-static struct queue_ops_list *list_of(struct queue_op *op)
+static struct queue_op_list *list_of(struct queue_op *op)
 {
 	return op->state == OP_WAITING ? &op->queues->waiting : &op->queues->others;
 }
 
 static void unlink_op(struct queue_op *op)
 {
-	struct queue_ops_list *list = list_of(op);
-
-	if (op->prev)
-		op->prev->next = op->next;
-	else
-		list->first = op->next;
-	if (op->next)
-		op->next->prev = op->prev;
-	else
-		list->last = op->prev;
-	op->prev = op->next = NULL;
+	TAILQ_REMOVE(list_of(op), op, link);
 }
 
 static void link_op(struct queue_op *op, enum queue_op_state state)
 {
 	op->state = state;
-	struct queue_ops_list *list = list_of(op);
-
-	op->prev = list->last;
-	if (list->last)
-		list->last->next = op;
-	else
-		list->first = op;
-	list->last = op;
+	TAILQ_INSERT_TAIL(list_of(op), op, link);
 }
 
 static void move(struct queue_op *op, enum queue_op_state state)
@@ -183,10 +166,10 @@ static bool is_late(struct queue_op *op, int64_t now)
 static void look_at_others(struct queues *q, int64_t now)
 {
 	q->look_ms = INT64_MAX;
-	if (q->others.first)
+	if (!TAILQ_EMPTY(&q->others))
 		look_in(q, LOOK_MS);
-	for (struct queue_op *op = q->others.first, *next; op; op = next) {
-		next = op->next;
+	for (struct queue_op *op = TAILQ_FIRST(&q->others), *next; op; op = next) {
+		next = TAILQ_NEXT(op, link);
 		const struct queue *queue = op_queue(op);
 		if (op->stalled && queue && queue->making == 0 && !queue->room.busy) {
 			op->stalled = false;
@@ -201,17 +184,19 @@ static void look_at_others(struct queues *q, int64_t now)
 
 static void look_at_waiting(struct queues *q, int64_t now)
 {
-	while (queues_ready(q) && q->waiting.first && q->calls.n < QUEUE_CALLS_PEOPLE) {
-		struct queue_op *op = q->waiting.first;
+	struct queue_op *op;
+
+	while (queues_ready(q) && (op = TAILQ_FIRST(&q->waiting)) &&
+	       q->calls.n < QUEUE_CALLS_PEOPLE) {
 		move(op, OP_ACTIVE);
 		look_in(q, LOOK_MS);
 		op->step(op);
 	}
 	if (queues_ready(q))
 		return;
-	for (struct queue_op *op = q->waiting.first, *next; op; op = next) {
-		next = op->next;
-		if (!is_late(op, now))
+	for (struct queue_op *at = TAILQ_FIRST(&q->waiting), *next; at; at = next) {
+		next = TAILQ_NEXT(at, link);
+		if (!is_late(at, now))
 			look_in(q, LOOK_MS);
 	}
 }
@@ -227,8 +212,8 @@ void queue_ops_pump(struct queues *q, int64_t now)
 
 void queue_ops_watch(struct queues *q, const char *path)
 {
-	for (struct queue_op *op = q->others.first, *next; op; op = next) {
-		next = op->next;
+	for (struct queue_op *op = TAILQ_FIRST(&q->others), *next; op; op = next) {
+		next = TAILQ_NEXT(op, link);
 		if (op->watched && strcmp(op->watched, path) == 0)
 			op_again(op, 0);
 	}
@@ -237,19 +222,24 @@ void queue_ops_watch(struct queues *q, const char *path)
 /* A new session has no watches. */
 void queue_ops_up(struct queues *q)
 {
-	for (struct queue_op *op = q->others.first, *next; op; op = next) {
-		next = op->next;
+	for (struct queue_op *op = TAILQ_FIRST(&q->others), *next; op; op = next) {
+		next = TAILQ_NEXT(op, link);
 		if (op->watched)
 			op_again(op, 0);
 	}
 }
 
+void queue_ops_init(struct queues *q)
+{
+	TAILQ_INIT(&q->waiting);
+	TAILQ_INIT(&q->others);
+	q->look_ms = INT64_MAX;
+}
+
 void queue_ops_done(struct queues *q)
 {
-	while (q->waiting.first)
-		op_fail(q->waiting.first, q->waiting.first->doubt ? JOB_UNKNOWN : JOB_NO_SESSION,
-			"the sidecar has ended");
-	while (q->others.first)
-		op_fail(q->others.first, q->others.first->doubt ? JOB_UNKNOWN : JOB_NO_SESSION,
-			"the sidecar has ended");
+	struct queue_op *op;
+
+	while ((op = TAILQ_FIRST(&q->waiting)) || (op = TAILQ_FIRST(&q->others)))
+		op_fail(op, op->doubt ? JOB_UNKNOWN : JOB_NO_SESSION, "the sidecar has ended");
 }

@@ -26,7 +26,7 @@ int64_t queue_list_every(size_t names);
 /* --- queue_work.c: what this node was given ------------------------------- */
 
 struct queue_works {
-	struct work *first;
+	TAILQ_HEAD(work_list, work) list;
 	size_t n;
 	bool listing, dirty; /* ROOT/jobs/Q/at/NODE is to be listed, or listed again */
 	bool made;	     /* the folder was missing, and has been made since */
@@ -34,6 +34,7 @@ struct queue_works {
 	int64_t list_ms;     /* CLOCK_BOOTTIME: not before */
 };
 
+void queue_works_init(struct queue *queue);
 void queue_works_pump(struct queue *queue, int64_t now);
 void queue_works_watch(struct queue *queue, const char *path, const char *rest);
 void queue_works_up(struct queue *queue);
@@ -170,6 +171,7 @@ bool queue_is_cut(const struct store_reply *reply);
 /* --- queue_ops.c: client requests ----------------------------------------- */
 
 struct queue_op;
+void queue_ops_init(struct queues *q);
 void queue_ops_pump(struct queues *q, int64_t now);
 void queue_ops_up(struct queues *q);
 void queue_ops_watch(struct queues *q, const char *path);

@@ -133,10 +133,10 @@ static void read_step(struct queue_op *op)
 		queue_get(op_calls(op), r->path, on_record, r);
 }
 
-static void forget_owner(struct queue_ops_list *list, const void *owner)
+static void forget_owner(struct queue_op_list *list, const void *owner)
 {
-	for (struct queue_op *op = list->first, *next; op; op = next) {
-		next = op->next;
+	for (struct queue_op *op = TAILQ_FIRST(list), *next; op; op = next) {
+		next = TAILQ_NEXT(op, link);
 		if (op->step == read_step && of(op)->owner == owner)
 			op_end(op);
 	}

@@ -200,7 +200,7 @@ static struct queue *queue_new(struct queues *q, const char *name)
 	struct queue *queue = mem_calloc(1, sizeof(*queue));
 
 	queue->queues = q;
-	queue->works.dirty = true; /* the session may be up for long */
+	queue_works_init(queue);
 	snprintf(queue->name, sizeof(queue->name), "%s", name);
 	queue->unserved_ms = queues_now(q);
 	queue_room_init(queue);
@@ -318,7 +318,7 @@ static void keep_warm(struct queues *q, int64_t now)
 	bool up = session_is_up(q->session) || session_lease_left(q->session) > 0;
 
 	for (size_t i = 0; i < q->n; i++)
-		if (q->list[i]->works.first)
+		if (!TAILQ_EMPTY(&q->list[i]->works.list))
 			q->warm_ms = now + WARM_MS;
 	if (now < q->warm_ms)
 		queues_wake(q, q->warm_ms - now);
@@ -360,7 +360,7 @@ static void on_landed(void *arg)
 {
 	struct queues *q = arg;
 
-	q->again |= q->waiting.first != NULL || q->n > 0;
+	q->again |= !TAILQ_EMPTY(&q->waiting) || q->n > 0;
 }
 
 /* --- from the session and the elections ----------------------------------- */
@@ -473,8 +473,8 @@ void queues_init(struct queues *q, struct session *session, struct registry *reg
 			     .registry = registry,
 			     .leaders = leaders,
 			     .holders = {.session = session},
-			     .wake_ms = INT64_MAX,
-			     .look_ms = INT64_MAX};
+			     .wake_ms = INT64_MAX};
+	queue_ops_init(q);
 	if (handlers)
 		q->handlers = *handlers;
 	registry->add_answers = add_answers;

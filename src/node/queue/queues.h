@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "core/queue/attempt.h"
 #include "core/queue/job_id.h"
@@ -139,9 +140,7 @@ struct queues_handlers {
 struct queue; /* the state of its leader and its worker */
 struct queue_op;
 
-struct queue_ops_list {
-	struct queue_op *first, *last;
-};
+TAILQ_HEAD(queue_op_list, queue_op);
 
 struct queues {
 	struct session *session;
@@ -160,7 +159,7 @@ struct queues {
 	int64_t warm_ms; /* CLOCK_BOOTTIME: the lease is kept up until then */
 	struct queue_calls calls;
 	/* state of queue_ops.c */
-	struct queue_ops_list waiting, others;
+	struct queue_op_list waiting, others;
 	size_t n_ops;
 	int64_t look_ms; /* CLOCK_BOOTTIME: when `others` are checked */
 	struct host_turn turn;

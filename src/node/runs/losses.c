@@ -29,7 +29,7 @@ struct task_losses {
 };
 
 struct losses_look {
-	struct losses_look *next;
+	LIST_ENTRY(losses_look) link;
 	struct losses *losses;
 	char task[NAME_ELECTION_MAX + 1];
 	int64_t token; /* of the leadership */
@@ -83,11 +83,7 @@ static struct task *task_of(const struct losses_look *k)
 /* Drops the look: it is repeated, or another node leads. The tasks may be gone. */
 static void give_up(struct losses_look *k)
 {
-	struct losses_look **at = &k->losses->looks;
-
-	while (*at != k)
-		at = &(*at)->next;
-	*at = k->next;
+	LIST_REMOVE(k, link);
 	k->losses->n_looks--;
 	if (k->losses->runs)
 		runs_changed(k->losses->runs);
@@ -127,10 +123,10 @@ static void keep_open(struct task *t, const char *tick)
 
 static bool is_looked_at(const struct losses *x, const struct task *t)
 {
-	const struct losses_look *k = x->looks;
+	const struct losses_look *k = LIST_FIRST(&x->looks);
 
 	while (k && strcmp(k->task, t->name) != 0)
-		k = k->next;
+		k = LIST_NEXT(k, link);
 	return k != NULL;
 }
 
@@ -300,8 +296,7 @@ static void look(struct losses *x, struct task *t, int64_t now_ms)
 	snprintf(k->task, sizeof(k->task), "%s", t->name);
 	of(t)->retry_ms = now_ms + LOSSES_RETRY_MS;
 	of(t)->passed = false;
-	k->next = x->looks;
-	x->looks = k;
+	LIST_INSERT_HEAD(&x->looks, k, link);
 	x->n_looks++;
 	if (of(t)->token == k->token) {
 		k->n = of(t)->n_open;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "node/host.h"
 
@@ -29,8 +30,8 @@ struct task;
 
 struct losses {
 	struct leaders *leaders;
-	struct runs *runs;	   /* their ends wait for looks; NULL: nobody's do */
-	struct losses_look *looks; /* outstanding */
+	struct runs *runs; /* their ends wait for looks; NULL: nobody's do */
+	LIST_HEAD(losses_look_list, losses_look) looks; /* outstanding */
 	size_t n_looks;
 	struct host_timer due;
 };

@@ -23,7 +23,8 @@ static void set_tried(struct run *r, unsigned k)
 /* Whether another run of this host is about that tick of the partition. */
 static bool is_in_work(const struct run *r, const struct task *t)
 {
-	for (const struct run *other = r->runs->list; other; other = other->next)
+	for (const struct run *other = TAILQ_FIRST(&r->runs->list); other;
+	     other = TAILQ_NEXT(other, link))
 		if (other != r && other->task == t && strcmp(other->tick, r->tick) == 0 &&
 		    other->state.phase != RUN_OVER)
 			return true;
@@ -53,7 +54,8 @@ static unsigned jobs_of(const struct run *r, const struct listing *listing)
 	size_t len = strlen(listing->name);
 	unsigned n = 0;
 
-	for (const struct run *other = r->runs->list; other; other = other->next)
+	for (const struct run *other = TAILQ_FIRST(&r->runs->list); other;
+	     other = TAILQ_NEXT(other, link))
 		n += other != r && run_holds(&other->state) &&
 		     strncmp(other->task_name, listing->name, len) == 0 &&
 		     other->task_name[len] == ':';

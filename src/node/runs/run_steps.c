@@ -47,11 +47,11 @@ static void keep_jobs(struct runs *runs)
 {
 	size_t n = 0;
 
-	for (const struct run *r = runs->list; r; r = r->next)
+	for (const struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link))
 		n += r->kept;
 	struct handoff_run *list = mem_calloc(n + 1, sizeof(*list));
 	n = 0;
-	for (const struct run *r = runs->list; r; r = r->next) {
+	for (const struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (!r->kept)
 			continue;
 		struct handoff_run *h = &list[n++];

@@ -9,7 +9,7 @@
 #include "node/runs/runs.h"
 
 struct run {
-	struct run *prev, *next;
+	TAILQ_ENTRY(run) link;
 	struct runs *runs;
 	struct holder held;
 	uint32_t request;  /* to be answered: the claim, then the finish */

@@ -16,7 +16,7 @@
 
 void runs_changed(struct runs *r)
 {
-	if (!r->list || r->dirty)
+	if (TAILQ_EMPTY(&r->list) || r->dirty)
 		return;
 	r->dirty = true;
 	/* The timer causes another turn at once. */
@@ -33,18 +33,11 @@ static void misuse(const struct runs *runs, void *owner, uint32_t request, const
 
 static void free_over(struct runs *runs)
 {
-	struct run *next;
-
-	for (struct run *r = runs->list; r; r = next) {
-		next = r->next;
+	for (struct run *r = TAILQ_FIRST(&runs->list), *next; r; r = next) {
+		next = TAILQ_NEXT(r, link);
 		if (r->state.phase != RUN_OVER || r->state.asked != RUN_NOTHING || r->any.looks > 0)
 			continue;
-		if (r->prev)
-			r->prev->next = next;
-		else
-			runs->list = next;
-		if (next)
-			next->prev = r->prev;
+		TAILQ_REMOVE(&runs->list, r, link);
 		run_free(r);
 	}
 }
@@ -54,9 +47,9 @@ static void look_at_all(struct runs *runs)
 	int64_t first = INT64_MAX, now = host_now_ms(runs->host);
 
 	runs->dirty = false;
-	for (struct run *r = runs->list; r; r = r->next)
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link))
 		run_advance(r);
-	for (struct run *r = runs->list; r; r = r->next) {
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (r->state.phase == RUN_OVER)
 			continue;
 		int64_t due = r->whole[0] && !r->task && r->state.phase == RUN_WAITING
@@ -97,6 +90,7 @@ void runs_init(struct runs *r, struct host *host, struct session *session, struc
 	       void (*keep)(void *arg, const struct handoff_run *runs, size_t n), void *keep_arg)
 {
 	memset(r, 0, sizeof(*r));
+	TAILQ_INIT(&r->list);
 	r->leaders = leaders;
 	r->handlers = *handlers;
 	r->holders = (struct holders){.session = session, .released = handlers->released};
@@ -121,18 +115,14 @@ void runs_on_told(struct runs *r,
 /* Appends the run: runs begin in the order of their requests. */
 static void add(struct runs *runs, struct run *r)
 {
-	struct run **last = &runs->list;
-
-	for (; *last; last = &(*last)->next)
-		r->prev = *last;
-	*last = r;
+	TAILQ_INSERT_TAIL(&runs->list, r, link);
 	r->runs = runs;
 }
 
 /* A repeated claim proves that no job had begun, whatever the previous sidecar recorded. */
 static void forget_inherited(struct runs *runs, const struct task *t, const char *id)
 {
-	for (struct run *r = runs->list; r; r = r->next) {
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (r->task != t || r->state.phase != RUN_INHERITED || strcmp(r->uuid, id) != 0)
 			continue;
 		run_give_up(&r->state);
@@ -208,7 +198,7 @@ void runs_claim_any(struct runs *runs, void *owner, uint32_t request, struct lis
 
 static struct run *find(const struct runs *runs, const void *owner, uint64_t id)
 {
-	for (struct run *r = runs->list; r; r = r->next)
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link))
 		if (r->state.phase == RUN_GOING && holder_is(&r->held, owner, id))
 			return r;
 	return NULL;
@@ -274,11 +264,11 @@ void runs_finish(struct runs *runs, void *owner, uint32_t request, uint64_t id,
 void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct task *t,
 		 const char *id, int64_t pid)
 {
-	struct run *r = runs->list;
+	struct run *r = TAILQ_FIRST(&runs->list);
 
 	while (r && (r->task != t || r->held.owner || strcmp(r->uuid, id) != 0 ||
 		     (r->state.phase != RUN_INHERITED && r->state.phase != RUN_DYING)))
-		r = r->next;
+		r = TAILQ_NEXT(r, link);
 	if (!r) {
 		misuse(runs, owner, request, "no such run");
 		holders_release(&runs->holders, owner);
@@ -298,7 +288,7 @@ size_t runs_going(const struct runs *runs, bool log)
 	int64_t now_ms = host_now_ms(runs->host);
 	size_t n = 0;
 
-	for (const struct run *r = runs->list; r; r = r->next) {
+	for (const struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (!run_is_alive(&r->state, now_ms))
 			continue;
 		n++;
@@ -314,7 +304,7 @@ size_t runs_open(const struct runs *runs)
 {
 	size_t n = 0;
 
-	for (const struct run *r = runs->list; r; r = r->next)
+	for (const struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link))
 		n += run_is_open(&r->state);
 	return n;
 }
@@ -324,7 +314,7 @@ size_t runs_each_going(const struct runs *runs, int64_t now_ms,
 {
 	size_t n = 0;
 
-	for (const struct run *r = runs->list; r; r = r->next) {
+	for (const struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (!run_is_alive(&r->state, now_ms))
 			continue;
 		n++;
@@ -336,7 +326,7 @@ size_t runs_each_going(const struct runs *runs, int64_t now_ms,
 
 bool runs_hold(const struct runs *runs, const struct task *t)
 {
-	for (const struct run *r = runs->list; r; r = r->next)
+	for (const struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link))
 		if (r->task == t && r->holds)
 			return true;
 	return false;
@@ -381,7 +371,7 @@ void runs_revoke(struct runs *runs)
 
 void runs_owner_gone(struct runs *runs, const void *owner)
 {
-	for (struct run *r = runs->list; r; r = r->next) {
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (r->held.owner != owner)
 			continue;
 		holder_let_go(&runs->holders, &r->held);
@@ -401,7 +391,7 @@ void runs_owner_gone(struct runs *runs, const void *owner)
 /* Jobs of the previous sidecar are known before the partitions are. */
 void runs_task_added(struct runs *runs, struct task *t)
 {
-	for (struct run *r = runs->list; r; r = r->next) {
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (r->task || r->state.phase == RUN_OVER || strcmp(r->task_name, t->name) != 0)
 			continue;
 		r->task = t;
@@ -413,7 +403,7 @@ void runs_task_added(struct runs *runs, struct task *t)
 
 void runs_task_removed(struct runs *runs, const struct task *t)
 {
-	for (struct run *r = runs->list; r; r = r->next) {
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (r->task != t)
 			continue;
 		if (r->whole[0] && r->state.phase == RUN_WAITING && r->state.asked == RUN_NOTHING) {
@@ -434,7 +424,7 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 
 void runs_expired(struct runs *runs)
 {
-	for (struct run *r = runs->list; r; r = r->next) {
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		run_expired(&r->state);
 		run_settle(r);
 	}
@@ -446,7 +436,7 @@ void runs_watch(struct runs *runs, enum store_watch type, const char *path)
 	const char *tick = strrchr(path, '/');
 	char own[STORE_PATH_MAX];
 
-	for (struct run *r = runs->list; r; r = r->next) {
+	for (struct run *r = TAILQ_FIRST(&runs->list); r; r = TAILQ_NEXT(r, link)) {
 		if (!tick || !r->tick[0] || strcmp(tick + 1, r->tick) != 0)
 			continue;
 		path_of_tick(runs->leaders->session->settings, r->task_name, r->tick, own);
@@ -461,11 +451,12 @@ void runs_watch(struct runs *runs, enum store_watch type, const char *path)
 
 void runs_done(struct runs *runs)
 {
+	struct run *r;
+
 	host_turn_done(&runs->turn);
 	host_timer_done(&runs->due);
-	while (runs->list) {
-		struct run *r = runs->list;
-		runs->list = r->next;
+	while ((r = TAILQ_FIRST(&runs->list))) {
+		TAILQ_REMOVE(&runs->list, r, link);
 		run_free(r);
 	}
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "core/queue/attempt.h"
 #include "node/election/leaders.h"
@@ -68,7 +69,7 @@ struct runs {
 	void (*told)(void *arg, const char *task, const char *tick,
 		     const struct run_record *record); /* NULL: no listener */
 	void *told_arg;
-	struct run *list;
+	TAILQ_HEAD(run_list, run) list; /* in the order of their requests */
 	struct holders holders;
 	/* A record of a tick has been written; NULL: no listener. */
 	void (*noted)(void *arg, struct task *t, const char *tick, const struct run_record *record);

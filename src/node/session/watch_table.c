@@ -10,7 +10,7 @@
 
 /* --- the table ------------------------------------------------------------ */
 
-static struct watch_entry **bucket_of(struct watches *w, const char *path)
+static struct watch_bucket *bucket_of(struct watches *w, const char *path)
 {
 	return &w->buckets[hash_bytes(path, strlen(path), 0) & (w->n_buckets - 1)];
 }
@@ -19,7 +19,7 @@ struct watch_entry *watch_find(struct watches *w, const char *path, enum watch_k
 {
 	if (w->n_entries == 0)
 		return NULL;
-	for (struct watch_entry *e = *bucket_of(w, path); e; e = e->next)
+	for (struct watch_entry *e = SLIST_FIRST(bucket_of(w, path)); e; e = SLIST_NEXT(e, link))
 		if (e->kind == kind && strcmp(e->path, path) == 0)
 			return e;
 	return NULL;
@@ -27,17 +27,16 @@ struct watch_entry *watch_find(struct watches *w, const char *path, enum watch_k
 
 static void grow(struct watches *w)
 {
-	struct watch_entry **before = w->buckets;
+	struct watch_bucket *before = w->buckets;
 	size_t n = w->n_buckets;
 
 	w->n_buckets = n > 0 ? 2 * n : BUCKETS_MIN;
-	w->buckets = mem_calloc(w->n_buckets, sizeof(struct watch_entry *));
+	w->buckets = mem_calloc(w->n_buckets, sizeof(*w->buckets));
 	for (size_t i = 0; i < n; i++) {
-		for (struct watch_entry *e = before[i], *next; e; e = next) {
-			struct watch_entry **bucket = bucket_of(w, e->path);
-			next = e->next;
-			e->next = *bucket;
-			*bucket = e;
+		struct watch_entry *e;
+		while ((e = SLIST_FIRST(&before[i]))) {
+			SLIST_REMOVE_HEAD(&before[i], link);
+			SLIST_INSERT_HEAD(bucket_of(w, e->path), e, link);
 		}
 	}
 	free(before);
@@ -47,7 +46,7 @@ struct watch_entry *watch_add(struct watches *w, const char *path, enum watch_ki
 			      enum watch_class class)
 {
 	size_t len = strlen(path);
-	struct watch_entry *e = mem_calloc(1, sizeof(*e) + len + 1), **bucket;
+	struct watch_entry *e = mem_calloc(1, sizeof(*e) + len + 1);
 
 	if (w->n_entries >= w->n_buckets)
 		grow(w);
@@ -56,76 +55,68 @@ struct watch_entry *watch_add(struct watches *w, const char *path, enum watch_ki
 	e->class = class;
 	e->bytes = len + WATCH_PATH_BYTES;
 	memcpy(e->path, path, len);
-	bucket = bucket_of(w, path);
-	e->next = *bucket;
-	*bucket = e;
+	SLIST_INSERT_HEAD(bucket_of(w, path), e, link);
 	w->n_entries++;
 	return e;
 }
 
 void watch_unlink(struct watches *w, struct watch_entry *e)
 {
-	struct watch_entry **at = bucket_of(w, e->path);
-
-	while (*at != e)
-		at = &(*at)->next;
-	*at = e->next;
+	SLIST_REMOVE(bucket_of(w, e->path), e, watch_entry, link);
 	w->n_entries--;
 }
 
 /* --- owners --------------------------------------------------------------- */
 
-struct watch_owner **watch_find_owner(struct watch_entry *e, const void *key)
+struct watch_owner *watch_find_owner(const struct watch_entry *e, const void *key)
 {
-	struct watch_owner **at = &e->owners;
+	struct watch_owner *o = LIST_FIRST(&e->owners);
 
-	while (*at && (*at)->key != key)
-		at = &(*at)->next;
-	return at;
+	while (o && o->key != key)
+		o = LIST_NEXT(o, link);
+	return o;
 }
 
 struct watch_owner *watch_add_owner(struct watch_entry *e, const void *key)
 {
-	struct watch_owner **at = watch_find_owner(e, key);
+	struct watch_owner *o = watch_find_owner(e, key);
 
-	if (!*at) {
-		*at = mem_calloc(1, sizeof(**at));
-		(*at)->key = key;
-		(*at)->dropped = true;
+	if (!o) {
+		o = mem_calloc(1, sizeof(*o));
+		o->key = key;
+		o->dropped = true;
+		LIST_INSERT_HEAD(&e->owners, o, link);
 	}
-	e->n_owners += (*at)->dropped;
-	(*at)->dropped = false;
-	return *at;
+	e->n_owners += o->dropped;
+	o->dropped = false;
+	return o;
 }
 
-void watch_drop_owner(struct watch_entry *e, struct watch_owner **at)
+void watch_drop_owner(struct watch_entry *e, struct watch_owner *o)
 {
-	struct watch_owner *o = *at;
-
 	e->n_owners -= !o->dropped;
 	o->dropped = true;
 	if (o->flying > 0)
 		return;
-	*at = o->next;
+	LIST_REMOVE(o, link);
 	free(o);
 }
 
 void watch_drop_told(struct watch_entry *e)
 {
-	struct watch_owner **at = &e->owners;
-
-	while (*at) {
-		if ((*at)->flying > 0)
-			at = &(*at)->next;
-		else
-			watch_drop_owner(e, at);
+	for (struct watch_owner *o = LIST_FIRST(&e->owners), *next; o; o = next) {
+		next = LIST_NEXT(o, link);
+		if (o->flying == 0)
+			watch_drop_owner(e, o);
 	}
 }
 
 void watch_drop_all(struct watch_entry *e)
 {
-	while (e->owners) {
-		e->owners->flying = 0;
-		watch_drop_owner(e, &e->owners);
+	struct watch_owner *o;
+
+	while ((o = LIST_FIRST(&e->owners))) {
+		o->flying = 0;
+		watch_drop_owner(e, o);
 	}
 }

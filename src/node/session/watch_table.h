@@ -5,7 +5,7 @@
 #include "node/session/watches.h"
 
 struct watch_owner {
-	struct watch_owner *next;
+	LIST_ENTRY(watch_owner) link;
 	const void *key;
 	unsigned flying; /* its outstanding requests */
 	bool dropped;	 /* listed for these requests alone */
@@ -13,9 +13,9 @@ struct watch_owner {
 
 struct watch_entry {
 	struct watches *watches; /* NULL: the session has ended */
-	struct watch_entry *next;
+	SLIST_ENTRY(watch_entry) link;
 	TAILQ_ENTRY(watch_entry) look, removal;
-	struct watch_owner *owners;
+	LIST_HEAD(watch_owner_list, watch_owner) owners;
 	size_t n_owners; /* owners that have not dropped it */
 	enum watch_class class;
 	enum watch_kind kind;
@@ -35,11 +35,11 @@ struct watch_entry *watch_add(struct watches *w, const char *path, enum watch_ki
 			      enum watch_class class);
 void watch_unlink(struct watches *w, struct watch_entry *e);
 
-/* The place of that owner in the list, or of the next one. */
-struct watch_owner **watch_find_owner(struct watch_entry *e, const void *key);
+/* NULL: it is not listed. */
+struct watch_owner *watch_find_owner(const struct watch_entry *e, const void *key);
 struct watch_owner *watch_add_owner(struct watch_entry *e, const void *key);
 /* An owner with outstanding requests is listed until they are answered. */
-void watch_drop_owner(struct watch_entry *e, struct watch_owner **at);
+void watch_drop_owner(struct watch_entry *e, struct watch_owner *o);
 /* Drops the owners of a watch that has fired, unless their outstanding requests may set it anew. */
 void watch_drop_told(struct watch_entry *e);
 void watch_drop_all(struct watch_entry *e);

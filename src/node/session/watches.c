@@ -155,7 +155,8 @@ void watches_set_up(struct watches *w, bool up)
 	}
 	w->lost_now &= !up;
 	for (size_t i = 0; up && i < w->n_buckets; i++)
-		for (struct watch_entry *e = w->buckets[i]; e; e = e->next)
+		for (struct watch_entry *e = SLIST_FIRST(&w->buckets[i]); e;
+		     e = SLIST_NEXT(e, link))
 			set_queued(w, e, e->set && e->leaving && e->flying == 0 && !e->removing);
 	pump_removals(w);
 }
@@ -197,7 +198,8 @@ static bool has_room(const struct watches *w, enum watch_class class, size_t byt
 static void take_back(struct watches *w, enum watch_class class)
 {
 	for (size_t i = 0; i < w->n_buckets; i++) {
-		for (struct watch_entry *e = w->buckets[i]; e; e = e->next) {
+		for (struct watch_entry *e = SLIST_FIRST(&w->buckets[i]); e;
+		     e = SLIST_NEXT(e, link)) {
 			if (used_from(w, WATCH_RECIPE) <= room_of(w) + w->leaving)
 				return;
 			if (e->class != class || !e->counted || e->leaving)
@@ -235,15 +237,15 @@ static void on_reply(void *arg, const struct store_reply *reply)
 {
 	struct call call = *(struct call *)arg;
 	struct watch_entry *e = call.entry;
-	struct watch_owner **o;
+	struct watch_owner *o;
 
 	free(arg);
 	e->flying--;
 	if (!end_with_session(e)) {
 		e->set |= has_set(&call, reply);
 		o = watch_find_owner(e, call.owner);
-		(*o)->flying--;
-		if ((*o)->flying == 0 && (!e->set || (*o)->dropped))
+		o->flying--;
+		if (o->flying == 0 && (!e->set || o->dropped))
 			watch_drop_owner(e, o);
 		settle(e->watches, e);
 	}
@@ -334,9 +336,9 @@ bool watches_has(struct watches *w, const char *path, enum watch_kind kind)
 void watches_drop(struct watches *w, const char *path, enum watch_kind kind, const void *owner)
 {
 	struct watch_entry *e = watch_find(w, path, kind);
-	struct watch_owner **o = e ? watch_find_owner(e, owner) : NULL;
+	struct watch_owner *o = e ? watch_find_owner(e, owner) : NULL;
 
-	if (!o || !*o)
+	if (!o)
 		return;
 	watch_drop_owner(e, o);
 	settle(w, e);
@@ -405,13 +407,13 @@ void watches_begin(struct watches *w, struct store *store, size_t limit)
 void watches_end(struct watches *w)
 {
 	for (size_t i = 0; i < w->n_buckets; i++) {
-		for (struct watch_entry *e = w->buckets[i], *next; e; e = next) {
-			next = e->next;
+		struct watch_entry *e;
+		while ((e = SLIST_FIRST(&w->buckets[i]))) {
+			SLIST_REMOVE_HEAD(&w->buckets[i], link);
 			watch_drop_all(e);
 			e->watches = NULL;
 			(void)end_with_session(e);
 		}
-		w->buckets[i] = NULL;
 	}
 	TAILQ_INIT(&w->looks);
 	TAILQ_INIT(&w->removals);

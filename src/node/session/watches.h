@@ -57,13 +57,14 @@ enum watch_kind {
 struct watch_entry;
 
 TAILQ_HEAD(watch_entries, watch_entry);
+SLIST_HEAD(watch_bucket, watch_entry);
 
 struct watches {
 	struct host *host;
 	struct store *store; /* NULL between sessions */
 	void (*fired)(void *arg, enum store_watch type, const char *path);
 	void *arg;
-	struct watch_entry **buckets;
+	struct watch_bucket *buckets;
 	size_t n_buckets, n_entries;
 	bool up;		    /* requests reach a server */
 	size_t limit;		    /* bytes */

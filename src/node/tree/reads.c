@@ -87,26 +87,16 @@ static void on_taken(void *arg, const struct store_reply *reply)
 
 /* --- those of single nodes ------------------------------------------------ */
 
-static void append(struct reads *k, struct reads_item *item)
-{
-	item->next = NULL;
-	if (k->first)
-		k->last->next = item;
-	else
-		k->first = item;
-	k->last = item;
-}
-
 /* Takes the next node to read: those found by a listing come first. */
 static struct reads_item *take_next(struct reads *k)
 {
 	if (k->next < k->there.n)
 		return k->there.items[k->next++];
-	struct reads_item *item = k->first;
+	struct reads_item *item = STAILQ_FIRST(&k->queue);
 	assert(item);
-	k->first = item->next;
+	STAILQ_REMOVE_HEAD(&k->queue, link);
 	if (--item->waiting > 0)
-		append(k, item);
+		STAILQ_INSERT_TAIL(&k->queue, item, link);
 	return item;
 }
 
@@ -125,7 +115,7 @@ void reads_single(struct reads *k, struct reads_item *item)
 	item->pending++;
 	k->reads++;
 	if (item->waiting++ == 0)
-		append(k, item);
+		STAILQ_INSERT_TAIL(&k->queue, item, link);
 	send_reads(k);
 }
 
@@ -215,11 +205,12 @@ void reads_forget(struct reads *k)
 	forget(&k->taken, 0);
 	forget(&k->there, k->next);
 	k->next = 0;
-	for (struct reads_item *item = k->first; item; item = item->next) {
+	for (struct reads_item *item = STAILQ_FIRST(&k->queue); item;
+	     item = STAILQ_NEXT(item, link)) {
 		item->pending -= item->waiting;
 		item->waiting = 0;
 	}
-	k->first = NULL;
+	STAILQ_INIT(&k->queue);
 	k->reads = k->flying;
 }
 
@@ -234,6 +225,7 @@ void reads_reserve(struct reads *k, size_t n_tasks)
 void reads_init(struct reads *k, struct session *session, const struct reads_handlers *handlers)
 {
 	memset(k, 0, sizeof(*k));
+	STAILQ_INIT(&k->queue);
 	k->session = session;
 	k->handlers = *handlers;
 	host_turn_init(&k->turn, session->host, flush, k);

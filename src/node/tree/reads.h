@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "node/store.h"
 
@@ -32,10 +33,10 @@ struct session;
 
 /* A task whose leader node is read; part of what its handlers know it by. */
 struct reads_item {
-	const char *name;	 /* borrowed */
-	unsigned pending;	 /* reads of it that are queued or outstanding */
-	unsigned waiting;	 /* single reads of it that are queued */
-	struct reads_item *next; /* the next in the queue */
+	const char *name;	       /* borrowed */
+	unsigned pending;	       /* reads of it that are queued or outstanding */
+	unsigned waiting;	       /* single reads of it that are queued */
+	STAILQ_ENTRY(reads_item) link; /* of the queue */
 };
 
 /* For each read of an item one of these is called; none after reads_forget(). */
@@ -56,12 +57,12 @@ struct reads {
 	struct session *session;
 	size_t n_tasks;
 	struct reads_handlers handlers;
-	struct reads_list still, taken;	 /* to be sent at the end of this turn */
-	struct reads_list there;	 /* found by a listing, to be read */
-	size_t next;			 /* index into there.items */
-	struct reads_item *first, *last; /* the queue of other reads */
-	size_t reads;			 /* reads of single nodes: queued or outstanding */
-	size_t flying;			 /* outstanding ones of these */
+	struct reads_list still, taken;		    /* to be sent at the end of this turn */
+	struct reads_list there;		    /* found by a listing, to be read */
+	size_t next;				    /* index into there.items */
+	STAILQ_HEAD(reads_queue, reads_item) queue; /* the queue of other reads */
+	size_t reads;  /* reads of single nodes: queued or outstanding */
+	size_t flying; /* outstanding ones of these */
 	struct host_turn turn;
 };
 

@@ -26,7 +26,7 @@ struct assignment {
 
 struct assign_batch {
 	struct queue_lead *lead;
-	struct assign_batch *next;
+	LIST_ENTRY(assign_batch) link;
 	size_t n_workers; /* workers whose records are checked */
 	size_t n;
 	struct assignment list[LEAD_BATCH];
@@ -54,7 +54,8 @@ static unsigned coming(const struct queue_lead *lead, const char *node, bool cal
 {
 	unsigned n = 0;
 
-	for (const struct assign_batch *b = lead->assigns.batches; b; b = b->next)
+	for (const struct assign_batch *b = LIST_FIRST(&lead->assigns.batches); b;
+	     b = LIST_NEXT(b, link))
 		for (size_t i = 0; i < b->n; i++)
 			n += b->list[i].item.pointer.callback == callbacks &&
 			     strcmp(b->list[i].node, node) == 0;
@@ -119,11 +120,7 @@ static size_t find_workers(const struct queue_lead *lead, bool callbacks,
 
 static void unlink_batch(struct assign_batch *b)
 {
-	struct assign_batch **link = &b->lead->assigns.batches;
-
-	while (*link != b)
-		link = &(*link)->next;
-	*link = b->next;
+	LIST_REMOVE(b, link);
 	b->lead->assigns.n--;
 }
 
@@ -251,20 +248,17 @@ static void send(struct assign_batch *b)
 struct tries_read {
 	struct queue_lead *lead;
 	struct due_item item;
-	struct tries_read *next;
+	LIST_ENTRY(tries_read) link;
 };
 
 static void on_tries(void *arg, const struct store_reply *reply)
 {
-	struct tries_read *r = arg, **link;
+	struct tries_read *r = arg;
 	struct queue_lead *lead = r->lead;
 	struct at_record tries;
 	const char *why;
 
-	link = &lead->assigns.tries;
-	while (*link != r)
-		link = &(*link)->next;
-	*link = r->next;
+	LIST_REMOVE(r, link);
 	if (reply->code == STORE_OK) {
 		bool good = record_parse_at(reply->data, reply->len, &tries, &why) == 0;
 		r->item.tries = good ? (int32_t)tries.attempt : 0;
@@ -281,8 +275,8 @@ static void read_tries(struct queue_lead *lead, const struct due_item *item)
 	struct tries_read *r = mem_calloc(1, sizeof(*r));
 	char path[STORE_PATH_MAX];
 
-	*r = (struct tries_read){.lead = lead, .item = *item, .next = lead->assigns.tries};
-	lead->assigns.tries = r;
+	*r = (struct tries_read){.lead = lead, .item = *item};
+	LIST_INSERT_HEAD(&lead->assigns.tries, r, link);
 	path_of_due(lead_paths(lead), lead_name(lead), item->minute, &item->pointer, path);
 	queue_get(lead_calls(lead), path, on_tries, r);
 }
@@ -293,7 +287,8 @@ static size_t jobs_coming(const struct queue_lead *lead)
 {
 	size_t n = 0;
 
-	for (const struct assign_batch *b = lead->assigns.batches; b; b = b->next)
+	for (const struct assign_batch *b = LIST_FIRST(&lead->assigns.batches); b;
+	     b = LIST_NEXT(b, link))
 		for (size_t i = 0; i < b->n; i++)
 			n += !b->list[i].item.pointer.callback;
 	return n;
@@ -379,8 +374,7 @@ static void assign(struct queue_lead *lead, bool callbacks, int64_t now)
 			free(b);
 			break;
 		}
-		b->next = a->batches;
-		a->batches = b;
+		LIST_INSERT_HEAD(&a->batches, b, link);
 		a->n++;
 		send(b);
 	}
@@ -410,16 +404,16 @@ void assign_pump(struct queue_lead *lead, int64_t now)
 void assign_done(struct queue_lead *lead)
 {
 	struct assigns *a = &lead->assigns;
+	struct assign_batch *b;
+	struct tries_read *r;
 
-	while (a->batches) {
-		struct assign_batch *b = a->batches;
-		a->batches = b->next;
+	while ((b = LIST_FIRST(&a->batches))) {
+		LIST_REMOVE(b, link);
 		queue_calls_forget(lead_calls(lead), b);
 		free(b);
 	}
-	while (a->tries) {
-		struct tries_read *r = a->tries;
-		a->tries = r->next;
+	while ((r = LIST_FIRST(&a->tries))) {
+		LIST_REMOVE(r, link);
 		queue_calls_forget(lead_calls(lead), r);
 		free(r);
 	}

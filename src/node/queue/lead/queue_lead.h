@@ -134,9 +134,9 @@ struct assign_batch;
 struct tries_read;
 
 struct assigns {
-	struct assign_batch *batches; /* outstanding */
+	LIST_HEAD(assign_batch_list, assign_batch) batches; /* outstanding */
 	size_t n;
-	struct tries_read *tries; /* likewise */
+	LIST_HEAD(tries_read_list, tries_read) tries; /* likewise */
 	size_t cursor;
 	int64_t retry_ms; /* CLOCK_BOOTTIME: not before */
 };

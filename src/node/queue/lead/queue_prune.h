@@ -28,7 +28,7 @@ struct prune_item {
 /* Several records that are deleted together. */
 struct prune_batch {
 	struct prune *prune;
-	struct prune_batch *next;
+	LIST_ENTRY(prune_batch) link;
 	size_t n;
 	struct prune_item *items[LEAD_BATCH];
 	struct prune_item *of_op[3 * LEAD_BATCH]; /* the item of each operation */
@@ -58,7 +58,7 @@ struct prune {
 	size_t n_items, next;
 	struct prune_item **ready; /* to be deleted; owned */
 	size_t n_ready;
-	struct prune_batch *batches; /* outstanding */
+	LIST_HEAD(prune_batch_list, prune_batch) batches; /* outstanding */
 	size_t n_batches;
 };
 

@@ -58,16 +58,6 @@ static bool may_go(struct prune *p, int64_t ended_ms, bool letter)
 
 /* --- together --------------------------------------------------------------- */
 
-static void unlink_batch(struct prune_batch *b)
-{
-	struct prune_batch **link = &b->prune->batches;
-
-	while (*link != b)
-		link = &(*link)->next;
-	*link = b->next;
-	b->prune->n_batches--;
-}
-
 /* After a failure the other records of the batch are retried in a new one. */
 static void on_deleted(void *arg, const struct store_reply *reply)
 {
@@ -78,7 +68,8 @@ static void on_deleted(void *arg, const struct store_reply *reply)
 
 	if (lead_took(p->lead, reply))
 		return; /* lead_took() has freed it */
-	unlink_batch(b);
+	LIST_REMOVE(b, link);
+	p->n_batches--;
 	if (reply->code != STORE_OK && op >= 0 && (size_t)op < sizeof(b->of_op) / sizeof(*b->of_op))
 		guilty = b->of_op[op];
 	for (size_t i = 0; i < b->n && reply->code != STORE_OK; i++) {
@@ -120,8 +111,7 @@ static void delete_batch(struct prune *p)
 		}
 		b->n++;
 	}
-	b->next = p->batches;
-	p->batches = b;
+	LIST_INSERT_HEAD(&p->batches, b, link);
 	p->n_batches++;
 	queue_multi(lead_calls(p->lead), ops, n, on_deleted, b);
 }
@@ -361,9 +351,10 @@ bool prune_look(struct prune *p)
 
 void prune_look_done(struct prune *p)
 {
-	while (p->batches) {
-		struct prune_batch *b = p->batches;
-		p->batches = b->next;
+	struct prune_batch *b;
+
+	while ((b = LIST_FIRST(&p->batches))) {
+		LIST_REMOVE(b, link);
 		queue_calls_forget(lead_calls(p->lead), b);
 		free(b);
 	}

@@ -34,7 +34,7 @@ static bool find_late(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
 	struct job_id id;
 	size_t n = 0;
 
-	for (const struct work *w = queue->works.first; w; w = w->next) {
+	for (const struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link)) {
 		if (!is_late(w, now))
 			continue;
 		n++;

@@ -244,7 +244,7 @@ bool queue_works_known(const struct queue *queue)
 {
 	bool known = queue->works.known;
 
-	for (const struct work *w = queue->works.first; w; w = w->next)
+	for (const struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link))
 		known &= w->state != WORK_READING;
 	return known;
 }

@@ -109,15 +109,13 @@ void work_is_cancelled(struct work *w)
 
 static struct work *work_new(struct queue *queue, const struct job_pointer *p)
 {
-	struct work *w = mem_calloc(1, sizeof(*w)), **end = &queue->works.first;
+	struct work *w = mem_calloc(1, sizeof(*w));
 
 	w->queue = queue;
 	holder_init(&queue->queues->holders, &w->held, NULL);
 	w->since_ms = queues_now(queue->queues);
 	w->pointer = *p;
-	while (*end)
-		end = &(*end)->next;
-	*end = w;
+	TAILQ_INSERT_TAIL(&queue->works.list, w, link);
 	queue->works.n++;
 	return w;
 }
@@ -137,15 +135,11 @@ static void work_free(struct work *w)
 
 static void collect(struct queue_works *works)
 {
-	struct work **link = &works->first;
-
-	while (*link) {
-		struct work *w = *link;
-		if (w->state != WORK_GONE) {
-			link = &w->next;
+	for (struct work *w = TAILQ_FIRST(&works->list), *next; w; w = next) {
+		next = TAILQ_NEXT(w, link);
+		if (w->state != WORK_GONE)
 			continue;
-		}
-		*link = w->next;
+		TAILQ_REMOVE(&works->list, w, link);
 		works->n--;
 		work_free(w);
 	}
@@ -153,7 +147,7 @@ static void collect(struct queue_works *works)
 
 static struct work *find_pointer(const struct queue_works *works, const struct job_pointer *p)
 {
-	for (struct work *w = works->first; w; w = w->next)
+	for (struct work *w = TAILQ_FIRST(&works->list); w; w = TAILQ_NEXT(w, link))
 		if (w->state != WORK_GONE && job_pointer_same(&w->pointer, p))
 			return w;
 	return NULL;
@@ -191,7 +185,7 @@ static void on_listed(void *arg, const struct store_reply *reply)
 		works->list_ms += works->made && !made ? 0 : QUEUE_AGAIN_MS;
 		return;
 	}
-	for (struct work *w = works->first; w; w = w->next)
+	for (struct work *w = TAILQ_FIRST(&works->list); w; w = TAILQ_NEXT(w, link))
 		w->listed = false;
 	for (size_t i = 0; i < reply->n_names; i++) {
 		if (!job_pointer_parse(reply->names[i], strlen(reply->names[i]), false, &p))
@@ -202,7 +196,7 @@ static void on_listed(void *arg, const struct store_reply *reply)
 		if (w)
 			w->listed = true;
 	}
-	for (struct work *w = works->first; w; w = w->next)
+	for (struct work *w = TAILQ_FIRST(&works->list); w; w = TAILQ_NEXT(w, link))
 		if (!w->listed)
 			not_listed(w);
 	queues_wake(queue->queues, 0);
@@ -302,10 +296,16 @@ static void look_at(struct work *w, int64_t now)
 	work_step(w, now);
 }
 
+void queue_works_init(struct queue *queue)
+{
+	TAILQ_INIT(&queue->works.list);
+	queue->works.dirty = true; /* the session may be up for long */
+}
+
 void queue_works_pump(struct queue *queue, int64_t now)
 {
 	list(queue, now);
-	for (struct work *w = queue->works.first; w; w = w->next)
+	for (struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link))
 		if (w->state != WORK_GONE)
 			look_at(w, now);
 	collect(&queue->works);
@@ -321,7 +321,7 @@ void queue_works_up(struct queue *queue)
 
 void queue_works_expired(struct queue *queue)
 {
-	for (struct work *w = queue->works.first; w; w = w->next) {
+	for (struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link)) {
 		queue_calls_forget(&queue->queues->calls, w);
 		w->flying = 0;
 		if (w->state == WORK_RUNNING && (w->held.owner || w->held.told))
@@ -347,7 +347,7 @@ void queue_works_watch(struct queue *queue, const char *path, const char *rest)
 	queue->works.dirty = true;
 	if (path[len] != '/')
 		return;
-	for (struct work *w = queue->works.first; w; w = w->next) {
+	for (struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link)) {
 		char name[JOB_POINTER_MAX + 1];
 		job_pointer_format(&w->pointer, false, name);
 		if (strcmp(name, path + len + 1) == 0)
@@ -357,7 +357,7 @@ void queue_works_watch(struct queue *queue, const char *path, const char *rest)
 
 void queue_works_done(struct queue *queue)
 {
-	for (struct work *w = queue->works.first; w; w = w->next)
+	for (struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link))
 		if (w->state != WORK_GONE)
 			work_is_over(w, false);
 	collect(&queue->works);
@@ -383,7 +383,7 @@ size_t queue_works_going(const struct queue *queue)
 {
 	size_t n = 0;
 
-	for (const struct work *w = queue->works.first; w; w = w->next)
+	for (const struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link))
 		n += is_going(w);
 	return n;
 }
@@ -393,7 +393,8 @@ size_t queue_works_going(const struct queue *queue)
 static struct work *find(const struct queues *q, const void *owner, uint64_t number)
 {
 	for (size_t i = 0; i < q->n; i++)
-		for (struct work *w = q->list[i]->works.first; w; w = w->next)
+		for (struct work *w = TAILQ_FIRST(&q->list[i]->works.list); w;
+		     w = TAILQ_NEXT(w, link))
 			if (w->state == WORK_RUNNING && holder_is(&w->held, owner, number))
 				return w;
 	return NULL;
@@ -404,7 +405,8 @@ static struct work *find_to_begin(const struct queues *q, const struct job_id *i
 {
 	const struct queue *queue = queue_find(q, id->queue);
 
-	for (struct work *w = queue ? queue->works.first : NULL; w; w = w->next)
+	for (struct work *w = queue ? TAILQ_FIRST(&queue->works.list) : NULL; w;
+	     w = TAILQ_NEXT(w, link))
 		if (w->pointer.minute == id->minute && strcmp(w->pointer.uuid, id->uuid) == 0 &&
 		    !w->held.owner &&
 		    (w->state == WORK_GIVEN ||
@@ -436,7 +438,8 @@ void queues_attach(struct queues *q, void *owner, const struct job_id *id, int64
 {
 	const struct queue *queue = queue_find(q, id->queue);
 
-	for (struct work *w = queue ? queue->works.first : NULL; w; w = w->next) {
+	for (struct work *w = queue ? TAILQ_FIRST(&queue->works.list) : NULL; w;
+	     w = TAILQ_NEXT(w, link)) {
 		int64_t own = w->pointer.callback ? w->at.attempt : w->record.attempt;
 		if (w->pointer.minute != id->minute || strcmp(w->pointer.uuid, id->uuid) != 0 ||
 		    w->state != WORK_RUNNING || w->held.owner || !w->held.told || w->held.lost ||
@@ -481,7 +484,7 @@ bool queues_finish(struct queues *q, const void *owner, uint64_t number, const s
 
 void queue_works_owner_gone(struct queue *queue, const void *owner)
 {
-	for (struct work *w = queue->works.first; w; w = w->next) {
+	for (struct work *w = TAILQ_FIRST(&queue->works.list); w; w = TAILQ_NEXT(w, link)) {
 		if (w->held.owner != owner)
 			continue;
 		holder_owner_gone(&queue->queues->holders, &w->held);

@@ -25,7 +25,7 @@ enum work_state {
 
 struct work {
 	struct queue *queue;
-	struct work *next;
+	TAILQ_ENTRY(work) link;
 	struct job_pointer pointer;
 	enum work_state state;
 	int64_t since_ms; /* CLOCK_BOOTTIME: when it was seen first */

@@ -16,7 +16,7 @@ static const char in_time[] = "the ZooKeeper servers did not answer in time";
 
 struct counter_op {
 	struct counters *counters;
-	struct counter_op *next;
+	TAILQ_ENTRY(counter_op) link;
 	char name[NAME_TASK_MAX + 1];
 	bool adds;
 	int64_t delta;
@@ -38,21 +38,11 @@ static void go_on(struct counters *c);
 
 /* --- the end of one ------------------------------------------------------- */
 
-/* Takes the op out of the list. One with an outstanding request is freed behind its answer. */
-static void unlink_op(struct counter_op *op)
-{
-	struct counters *c = op->counters;
-	struct counter_op **link = &c->ops;
-
-	while (*link != op)
-		link = &(*link)->next;
-	*link = op->next;
-	c->n--;
-}
-
+/* Ends the op. One with an outstanding request is freed behind its answer. */
 static void tell(struct counter_op *op, const struct counter_answer *answer)
 {
-	unlink_op(op);
+	TAILQ_REMOVE(&op->counters->ops, op, link);
+	op->counters->n--;
 	op->ended = true;
 	op->fn(op->arg, answer);
 	if (!op->asking)
@@ -301,7 +291,8 @@ static void look(struct counter_op *op)
 /* Whether no older op is about the same counter: each counter has one at a time. */
 static bool is_first(const struct counter_op *op)
 {
-	for (const struct counter_op *o = op->counters->ops; o != op; o = o->next)
+	for (const struct counter_op *o = TAILQ_FIRST(&op->counters->ops); o != op;
+	     o = TAILQ_NEXT(o, link))
 		if (strcmp(o->name, op->name) == 0)
 			return false;
 	return true;
@@ -312,7 +303,7 @@ static void go_on(struct counters *c)
 {
 	int64_t now = host_now_ms(c->session->host), first = INT64_MAX;
 
-	for (struct counter_op *op = c->ops; op; op = op->next) {
+	for (struct counter_op *op = TAILQ_FIRST(&c->ops); op; op = TAILQ_NEXT(op, link)) {
 		/* An op that is freed has left the list. */
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		if (!op->asking && op->retry_ms <= now && is_first(op))
@@ -331,11 +322,10 @@ static void go_on(struct counters *c)
 static void on_due(void *arg)
 {
 	struct counters *c = arg;
-	struct counter_op *op = c->ops, *next;
 	int64_t now = host_now_ms(c->session->host);
 
-	for (; op; op = next) {
-		next = op->next;
+	for (struct counter_op *op = TAILQ_FIRST(&c->ops), *next; op; op = next) {
+		next = TAILQ_NEXT(op, link);
 		if (op->deadline_ms <= now)
 			tell_failed(op, in_time);
 	}
@@ -360,7 +350,6 @@ void counters_add(struct counters *c, const char *name, bool adds, int64_t delta
 		  void *arg)
 {
 	struct counter_answer no = {.outcome = COUNTER_NOT_DONE, .why = SESSION_NONE};
-	struct counter_op **end = &c->ops;
 
 	if (c->n >= COUNTER_QUEUE_MAX)
 		no.why = "too many additions at a time";
@@ -377,9 +366,7 @@ void counters_add(struct counters *c, const char *name, bool adds, int64_t delta
 	op->deadline_ms = host_now_ms(c->session->host) + COUNTER_WAIT_MS;
 	op->fn = fn;
 	op->arg = arg;
-	while (*end)
-		end = &(*end)->next;
-	*end = op;
+	TAILQ_INSERT_TAIL(&c->ops, op, link);
 	c->n++;
 	go_on(c);
 }
@@ -387,12 +374,14 @@ void counters_add(struct counters *c, const char *name, bool adds, int64_t delta
 void counters_init(struct counters *c, struct session *session, struct registry *registry)
 {
 	*c = (struct counters){.session = session, .registry = registry};
+	TAILQ_INIT(&c->ops);
 	host_timer_init(&c->due, session->host, on_due, c);
 }
 
 void counters_done(struct counters *c)
 {
-	while (c->ops)
-		tell_failed(c->ops, "the sidecar has ended"); /* NOLINT: it takes itself out */
+	while (!TAILQ_EMPTY(&c->ops))
+		tell_failed(TAILQ_FIRST(&c->ops),
+			    "the sidecar has ended"); /* NOLINT: it takes itself out */
 	host_timer_done(&c->due);
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "node/fleet/registry.h"
 
@@ -33,7 +34,7 @@ struct counter_op;
 struct counters {
 	struct session *session;
 	struct registry *registry;
-	struct counter_op *ops; /* the oldest first */
+	TAILQ_HEAD(counter_op_list, counter_op) ops; /* the oldest first */
 	size_t n;
 	/* How the folder of counters was refused when it was last created; OK: not refused. */
 	enum store_code no_folder;

@@ -103,7 +103,7 @@ static bool is_orphan(const struct lock *l)
 /* Whether an older request with the same id has not left yet. */
 static bool is_blocked(const struct lock *l)
 {
-	for (const struct lock *o = l->locks->list; o; o = o->next)
+	for (const struct lock *o = TAILQ_FIRST(&l->locks->list); o; o = TAILQ_NEXT(o, link))
 		if (o != l && !is_gone(o) && o->held.number < l->held.number &&
 		    strcmp(o->id, l->id) == 0)
 			return true;
@@ -150,15 +150,11 @@ static void look_at(struct lock *l, int64_t now)
 
 static void collect(struct locks *k)
 {
-	struct lock **link = &k->list;
-
-	while (*link) {
-		struct lock *l = *link;
-		if (!is_gone(l) || l->flying > 0) {
-			link = &l->next;
+	for (struct lock *l = TAILQ_FIRST(&k->list), *next; l; l = next) {
+		next = TAILQ_NEXT(l, link);
+		if (!is_gone(l) || l->flying > 0)
 			continue;
-		}
-		*link = l->next;
+		TAILQ_REMOVE(&k->list, l, link);
 		k->n--;
 		free(l);
 	}
@@ -175,7 +171,7 @@ static void set_timer(struct locks *k, int64_t now)
 	int64_t first = INT64_MAX;
 
 	sooner(&first, k->warm_ms, now);
-	for (const struct lock *l = k->list; l; l = l->next) {
+	for (const struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link)) {
 		sooner(&first, l->retry_ms, now);
 		if (is_orphan(l))
 			sooner(&first, l->held.lease_ms, now);
@@ -205,7 +201,7 @@ static void look_at_all(struct locks *k, int64_t now)
 	enter(k);
 	while (k->again) {
 		k->again = false;
-		for (struct lock *l = k->list; l; l = l->next)
+		for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 			look_at(l, now);
 		collect(k);
 	}
@@ -220,7 +216,7 @@ static void leave(struct locks *k)
 	if (--k->inside > 0 || k->kept)
 		return;
 	look_at_all(k, now);
-	if (k->list)
+	if (!TAILQ_EMPTY(&k->list))
 		k->warm_ms = now + LOCK_WARM_MS;
 	session_set_holding(k->session, now < k->warm_ms && (session_is_up(k->session) ||
 							     session_lease_left(k->session) > 0));
@@ -264,7 +260,7 @@ void locks_expired(struct locks *k)
 {
 	lock_sweep_expired(&k->sweep);
 	enter(k);
-	for (struct lock *l = k->list; l; l = l->next)
+	for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 		lock_happens(l, LOCK_EXPIRED);
 	leave(k);
 }
@@ -278,14 +274,14 @@ static bool concerns(const struct lock *l, enum store_watch type, const char *pa
 
 void locks_watch(struct locks *k, enum store_watch type, const char *path)
 {
-	struct lock *l = k->list;
+	struct lock *l = TAILQ_FIRST(&k->list);
 
 	while (l && !concerns(l, type, path))
-		l = l->next;
+		l = TAILQ_NEXT(l, link);
 	if (!l) /* as most events of a session */
 		return;
 	enter(k);
-	for (; l; l = l->next)
+	for (; l; l = TAILQ_NEXT(l, link))
 		if (concerns(l, type, path))
 			lock_happens(l, type == STORE_NODE_DELETED ? LOCK_DELETED : LOCK_CHANGED);
 	leave(k);
@@ -296,7 +292,7 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 static struct lock *add(struct locks *k, const char *name, const char *id, int64_t slots,
 			bool maybe, lock_fn fn, void *arg)
 {
-	struct lock *l = mem_calloc(1, sizeof(*l)), **end = &k->list;
+	struct lock *l = mem_calloc(1, sizeof(*l));
 
 	l->locks = k;
 	snprintf(l->name, sizeof(l->name), "%s", name);
@@ -308,9 +304,7 @@ static struct lock *add(struct locks *k, const char *name, const char *id, int64
 	l->session_ms = now_of(k) + SESSION_PATIENCE_MS;
 	l->deadline_ms = NO_DEADLINE;
 	lock_place_init(&l->place, slots, maybe);
-	while (*end)
-		end = &(*end)->next;
-	*end = l;
+	TAILQ_INSERT_TAIL(&k->list, l, link);
 	k->n++;
 	return l;
 }
@@ -343,7 +337,7 @@ void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void 
 
 static struct lock *find_orphan(const struct locks *k, const char *name, const char *id)
 {
-	for (struct lock *l = k->list; l; l = l->next)
+	for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 		if (is_orphan(l) && !l->held.lost && strcmp(l->id, id) == 0 &&
 		    strcmp(l->name, name) == 0)
 			return l;
@@ -372,7 +366,7 @@ void locks_attach(struct locks *k, void *owner, const char *name, const char *id
 
 static struct lock *find(const struct locks *k, const void *owner, uint64_t number)
 {
-	for (struct lock *l = k->list; l; l = l->next)
+	for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 		if (holder_is(&l->held, owner, number) && !is_gone(l))
 			return l;
 	return NULL;
@@ -405,7 +399,7 @@ bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done
 void locks_owner_gone(struct locks *k, const void *owner)
 {
 	enter(k);
-	for (struct lock *l = k->list; l; l = l->next) {
+	for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link)) {
 		if (l->held.owner != owner)
 			continue;
 		holder_owner_gone(&k->holders, &l->held);
@@ -427,7 +421,7 @@ void locks_stop(struct locks *k)
 
 	k->stopping = true;
 	enter(k);
-	for (struct lock *l = k->list; l; l = l->next)
+	for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 		if (l->owed && !l->held.told && !l->held.attaching)
 			give_up(l, &no);
 	leave(k);
@@ -437,7 +431,7 @@ size_t locks_going(const struct locks *k)
 {
 	size_t n = 0;
 
-	for (const struct lock *l = k->list; l; l = l->next)
+	for (const struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 		n += !is_gone(l) && l->place.state != LOCK_LEAVING &&
 		     holder_is_alive(&k->holders, &l->held);
 	return n;
@@ -455,7 +449,7 @@ void locks_on_release(struct locks *k, void (*released)(void *owner))
 
 bool locks_know(const struct locks *k, const char *id)
 {
-	for (const struct lock *l = k->list; l; l = l->next)
+	for (const struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 		if (!is_gone(l) && strcmp(l->id, id) == 0)
 			return true;
 	return false;
@@ -466,6 +460,7 @@ void locks_init(struct locks *k, struct session *session, struct registry *regis
 {
 	*k = (struct locks){
 		.session = session, .registry = registry, .holders = {.session = session}};
+	TAILQ_INIT(&k->list);
 	lock_sweep_init(&k->sweep, k, roster);
 	host_timer_init(&k->due, session->host, on_due, k);
 }
@@ -473,7 +468,7 @@ void locks_init(struct locks *k, struct session *session, struct registry *regis
 void locks_done(struct locks *k)
 {
 	enter(k); /* begins nothing any more */
-	for (struct lock *l = k->list; l; l = l->next) {
+	for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link)) {
 		if (!is_gone(l))
 			give_up(l, &(struct lock_answer){.outcome = LOCK_REFUSED,
 							 .why = "the sidecar has ended"});
@@ -481,9 +476,9 @@ void locks_done(struct locks *k)
 			lock_happens(l, LOCK_ABSENT);
 	}
 	collect(k);
-	for (struct lock *l = k->list; l; l = l->next)
+	for (struct lock *l = TAILQ_FIRST(&k->list); l; l = TAILQ_NEXT(l, link))
 		l->locks = NULL; /* freed behind its answers */
-	k->list = NULL;
+	TAILQ_INIT(&k->list);
 	lock_sweep_done(&k->sweep);
 	host_timer_done(&k->due);
 }

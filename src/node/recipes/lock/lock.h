@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "core/recipes/lock_place.h"
 #include "node/fleet/registry.h"
@@ -49,7 +50,7 @@ struct lock_request {
 
 struct lock {
 	struct locks *locks;
-	struct lock *next;
+	TAILQ_ENTRY(lock) link;
 	struct holder held;
 	char name[NAME_TASK_MAX + 1];
 	char id[LOCK_ID_LEN + 1];
@@ -81,7 +82,7 @@ struct locks {
 	struct session *session;
 	struct registry *registry;
 	struct holders holders;
-	struct lock *list;
+	TAILQ_HEAD(lock_queue, lock) list;
 	size_t n;
 	int64_t warm_ms; /* CLOCK_BOOTTIME: the lease is kept up until then */
 	bool stopping, kept;

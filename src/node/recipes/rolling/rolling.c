@@ -43,12 +43,9 @@ void rolling_unwatch(struct rolling_op *op)
 static void end(struct rolling_op *op)
 {
 	struct rolling *r = op->rolling;
-	struct rolling_op **link = &r->ops;
 
 	rolling_unwatch(op);
-	while (*link != op)
-		link = &(*link)->next;
-	*link = op->next;
+	LIST_REMOVE(op, link);
 	r->n--;
 	op->ended = true;
 	if (op->pending == 0)
@@ -65,7 +62,7 @@ static void wake(struct rolling *r)
 {
 	int64_t now = host_now_ms(r->session->host), first = INT64_MAX;
 
-	for (const struct rolling_op *op = r->ops; op; op = op->next) {
+	for (const struct rolling_op *op = LIST_FIRST(&r->ops); op; op = LIST_NEXT(op, link)) {
 		first = sooner(first, op->deadline_ms);
 		/* An op with outstanding requests continues with their answers. */
 		if (op->retry_ms > 0 && op->pending == 0)
@@ -205,17 +202,17 @@ static void go_on(struct rolling_op *op, int64_t now)
 static void on_due(void *arg)
 {
 	struct rolling *r = arg;
-	struct rolling_op *op = r->ops, *next;
+	struct rolling_op *op, *next;
 	int64_t now = host_now_ms(r->session->host);
 
-	for (; op; op = next) {
-		next = op->next;
+	for (op = LIST_FIRST(&r->ops); op; op = next) {
+		next = LIST_NEXT(op, link);
 		if (op->deadline_ms <= now)
 			late(op, now);
 	}
 	/* A new pass over the list, as orders that have ended have left it. */
-	for (op = r->ops; op; op = next) {
-		next = op->next;
+	for (op = LIST_FIRST(&r->ops); op; op = next) {
+		next = LIST_NEXT(op, link);
 		go_on(op, now);
 	}
 	wake(r);
@@ -225,7 +222,7 @@ static void on_due(void *arg)
 void rolling_up(struct rolling *r)
 {
 	rolling_sweep(r);
-	for (struct rolling_op *op = r->ops; op; op = op->next) {
+	for (struct rolling_op *op = LIST_FIRST(&r->ops); op; op = LIST_NEXT(op, link)) {
 		op->again = true;
 		if (op->pending == 0)
 			rolling_retry(op, 0);
@@ -234,7 +231,7 @@ void rolling_up(struct rolling *r)
 
 void rolling_watch(struct rolling *r, const char *path)
 {
-	for (struct rolling_op *op = r->ops; op; op = op->next) {
+	for (struct rolling_op *op = LIST_FIRST(&r->ops); op; op = LIST_NEXT(op, link)) {
 		if (strcmp(op->watched, path) != 0)
 			continue;
 		op->again = true;
@@ -277,8 +274,7 @@ struct rolling_op *rolling_ask(struct rolling *r, const struct rolling_request *
 	op->deadline_ms = deadline_of(r, request);
 	if (request->order == ROLLING_RELEASE)
 		op->policy_due = policy_refresh(r->handlers.policy);
-	op->next = r->ops;
-	r->ops = op;
+	LIST_INSERT_HEAD(&r->ops, op, link);
 	r->n++;
 	rolling_retry(op, 0);
 	return op;
@@ -294,8 +290,8 @@ void rolling_init(struct rolling *r, struct session *session, struct registry *r
 
 void rolling_done(struct rolling *r)
 {
-	while (r->ops) {
-		struct rolling_op *op = r->ops;
+	while (!LIST_EMPTY(&r->ops)) {
+		struct rolling_op *op = LIST_FIRST(&r->ops);
 		rolling_fn fn = op->fn; /* NOLINT: the one before has taken itself out */
 		struct rolling_answer no = {.result = ROLLING_UNKNOWN,
 					    .why = "the sidecar has ended"};

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "core/recipes/rolling_step.h"
 #include "node/fleet/policy.h"
@@ -112,7 +113,7 @@ struct rolling {
 	struct session *session;
 	struct registry *registry;
 	struct rolling_handlers handlers;
-	struct rolling_op *ops;
+	LIST_HEAD(rolling_op_list, rolling_op) ops;
 	size_t n;
 	struct rolling_sweep sweep;
 	struct rolling_audit audit;

@@ -6,7 +6,7 @@
 
 struct rolling_op {
 	struct rolling *rolling;
-	struct rolling_op *next;
+	LIST_ENTRY(rolling_op) link;
 	struct rolling_request ask;
 	char id[NAME_ID_MAX + 1];    /* TAKE: id of the new slot, and of its queue entry */
 	char drain[NAME_ID_MAX + 1]; /* id of the drain that it makes */

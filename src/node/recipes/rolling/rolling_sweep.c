@@ -42,7 +42,7 @@ static void on_left(void *arg, const struct store_reply *reply)
 
 static bool is_served(const struct rolling *r, const char *name)
 {
-	for (const struct rolling_op *op = r->ops; op; op = op->next)
+	for (const struct rolling_op *op = LIST_FIRST(&r->ops); op; op = LIST_NEXT(op, link))
 		if (rolling_is_queued(op, name))
 			return true;
 	return false;

@@ -13,7 +13,7 @@
 #define RETRY_MAX_MS 30000 /* after many refusals in a row */
 
 struct roster_ask {
-	struct roster_ask *next;
+	TAILQ_ENTRY(roster_ask) link;
 	bool forgets; /* forgets a node; false: lists */
 	char text[WORKER_NODE_MAX + 1];
 	uint64_t round; /* the reading that is new enough for this request */
@@ -52,11 +52,7 @@ bool roster_is_assigner(const struct roster *r)
 
 static void tell(struct roster *r, struct roster_ask *ask, enum roster_result result)
 {
-	struct roster_ask **link = &r->asks;
-
-	while (*link != ask)
-		link = &(*link)->next;
-	*link = ask->next;
+	TAILQ_REMOVE(&r->asks, ask, link);
 	ask->fn(ask->arg, result);
 	free(ask);
 }
@@ -64,7 +60,7 @@ static void tell(struct roster *r, struct roster_ask *ask, enum roster_result re
 /* Whether the requester still waits. */
 static bool waits(const struct roster *r, const struct roster_ask *ask)
 {
-	for (const struct roster_ask *a = r->asks; a; a = a->next)
+	for (const struct roster_ask *a = TAILQ_FIRST(&r->asks); a; a = TAILQ_NEXT(a, link))
 		if (a == ask)
 			return true;
 	return false;
@@ -291,10 +287,9 @@ static bool is_fresh(const struct roster *r)
 /* Answers the requests for which this reading is new enough. */
 static void answer(struct roster *r)
 {
-	struct roster_ask *next;
-
-	for (struct roster_ask *ask = r->asks; ask && !r->writing; ask = next) {
-		next = ask->next;
+	for (struct roster_ask *ask = TAILQ_FIRST(&r->asks), *next; ask && !r->writing;
+	     ask = next) {
+		next = TAILQ_NEXT(ask, link);
 		if (ask->round > r->round)
 			continue;
 		if (!ask->forgets)
@@ -306,7 +301,7 @@ static void answer(struct roster *r)
 
 static bool asks_for_more(const struct roster *r)
 {
-	for (const struct roster_ask *ask = r->asks; ask; ask = ask->next)
+	for (const struct roster_ask *ask = TAILQ_FIRST(&r->asks); ask; ask = TAILQ_NEXT(ask, link))
 		if (ask->round > r->round)
 			return true;
 	return false;
@@ -331,7 +326,7 @@ static int64_t work(struct roster *r)
 		answer(r);
 	if (r->writing || (r->ready && !is_fresh(r)))
 		return INT64_MAX;
-	if (!r->asks && !roster_is_assigner(r)) {
+	if (TAILQ_EMPTY(&r->asks) && !roster_is_assigner(r)) {
 		roster_unwatch(r);
 		return INT64_MAX;
 	}
@@ -345,7 +340,7 @@ void roster_go_on(struct roster *r)
 {
 	int64_t now = host_now_ms(r->session->host), next = work(r);
 
-	for (const struct roster_ask *ask = r->asks; ask; ask = ask->next)
+	for (const struct roster_ask *ask = TAILQ_FIRST(&r->asks); ask; ask = TAILQ_NEXT(ask, link))
 		if (ask->deadline_ms < next)
 			next = ask->deadline_ms;
 	if (next == INT64_MAX)
@@ -372,11 +367,10 @@ static enum roster_result too_late(const struct roster *r, const struct roster_a
 static void on_due(void *arg)
 {
 	struct roster *r = arg;
-	struct roster_ask *next;
 	int64_t now = host_now_ms(r->session->host);
 
-	for (struct roster_ask *ask = r->asks; ask; ask = next) {
-		next = ask->next;
+	for (struct roster_ask *ask = TAILQ_FIRST(&r->asks), *next; ask; ask = next) {
+		next = TAILQ_NEXT(ask, link);
 		if (ask->deadline_ms <= now)
 			tell(r, ask, too_late(r, ask));
 	}
@@ -385,7 +379,7 @@ static void on_due(void *arg)
 
 static void ask_roster(struct roster *r, const struct roster_ask *what)
 {
-	struct roster_ask *ask = mem_alloc(sizeof(*ask)), **end = &r->asks;
+	struct roster_ask *ask = mem_alloc(sizeof(*ask));
 
 	if (!session_is_up(r->session)) {
 		free(ask);
@@ -395,9 +389,7 @@ static void ask_roster(struct roster *r, const struct roster_ask *what)
 	*ask = *what;
 	ask->round = r->round + 1;
 	ask->deadline_ms = host_now_ms(r->session->host) + ROSTER_WAIT_MS;
-	while (*end)
-		end = &(*end)->next;
-	*end = ask;
+	TAILQ_INSERT_TAIL(&r->asks, ask, link);
 	roster_go_on(r);
 }
 
@@ -440,13 +432,14 @@ void roster_expired(struct roster *r)
 void roster_init(struct roster *r, struct session *session, struct registry *registry)
 {
 	*r = (struct roster){.session = session, .registry = registry, .version = -1, .given = -1};
+	TAILQ_INIT(&r->asks);
 	host_timer_init(&r->due, session->host, on_due, r);
 }
 
 void roster_done(struct roster *r)
 {
-	while (r->asks)
-		tell(r, r->asks, ROSTER_UNKNOWN);
+	while (!TAILQ_EMPTY(&r->asks))
+		tell(r, TAILQ_FIRST(&r->asks), ROSTER_UNKNOWN);
 	host_timer_done(&r->due);
 	roster_read_done(r);
 	free(r->entries);

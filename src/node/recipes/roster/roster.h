@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "node/fleet/registry.h"
 #include "wire/records/recipe_record.h"
@@ -62,9 +63,9 @@ struct roster {
 	bool broken;
 	int32_t begun; /* the version before */
 	int64_t begun_given;
-	bool refused;	   /* broken by a refusal, not by a change */
-	unsigned refusals; /* in a row */
-	struct roster_ask *asks;
+	bool refused;				      /* broken by a refusal, not by a change */
+	unsigned refusals;			      /* in a row */
+	TAILQ_HEAD(roster_ask_list, roster_ask) asks; /* the oldest first */
 	struct host_timer due;
 };
 
