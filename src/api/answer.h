@@ -6,9 +6,13 @@
 #include <stdint.h>
 
 #include "zkleader.h"
-#include "wire/reader.h"
+#include "wire/keys.h"
 
+/* No session timeout is longer. A client that believed such a lease would lead for ever. */
 #define ANSWER_LEASE_MAX_MS (INT64_C(24) * 3600 * 1000)
+/* The key of a lease, an int64_t in ms. */
+#define LEASE_KEY(key, type, member, is_needed) \
+	MESSAGE_KEY(key, type, member, KEY_INT, is_needed, .min = 0, .max = ANSWER_LEASE_MAX_MS)
 
 /*
  * Reads the answer to a check of the task that was sent at sent_ms of CLOCK_BOOTTIME. Unknown keys

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/answer.h"
 #include "api/call.h"
-#include "api/fields.h"
 #include "api/handle.h"
 #include "base/clock.h"
 #include "base/text/name.h"
@@ -84,7 +84,7 @@ static int read_outcome(struct reader *r, void *to)
 	struct reader_text text;
 	int e = reader_str(r, &text);
 
-	for (size_t i = 0; e == 0 && i < N_FIELDS(outcomes); i++) {
+	for (size_t i = 0; e == 0 && i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
 		if (reader_text_is(text, outcomes[i].name)) {
 			*(enum zkleader_outcome *)to = outcomes[i].outcome;
 			return 0;
@@ -97,50 +97,54 @@ static int read_partition(struct reader *r, void *to)
 {
 	uint64_t number;
 
-	if (reader_nil(r) == 0)
-		return 0;
 	if (reader_uint(r, &number) < 0 || number > NAME_PARTITIONS_MAX)
 		return -EBADMSG;
 	*(int *)to = (int)number;
 	return 0;
 }
 
+struct answer {
+	struct claim is;
+	int64_t lease_ms;
+};
+
+static const struct key answer_keys[] = {
+	MESSAGE_KEY("outcome", answer, is.tick.outcome, KEY_CUSTOM, KEY_REQUIRED,
+		    .parse = read_outcome),
+	MESSAGE_KEY("tick", answer, is.tick.tick, KEY_SHOWN, KEY_OPTIONAL, .nil = true),
+	MESSAGE_KEY("token", answer, is.tick.token, KEY_UINT, KEY_OPTIONAL, .nil = true),
+	MESSAGE_KEY("attempt", answer, is.tick.attempt, KEY_INT, KEY_OPTIONAL, .min = INT64_MIN,
+		    .max = INT64_MAX),
+	MESSAGE_KEY("index", answer, is.index, KEY_INT, KEY_OPTIONAL, .min = INT64_MIN,
+		    .max = INT64_MAX),
+	MESSAGE_KEY("worker_id", answer, is.tick.worker_id, KEY_SHOWN, KEY_OPTIONAL),
+	MESSAGE_KEY("version", answer, is.tick.version, KEY_SHOWN, KEY_OPTIONAL),
+	LEASE_KEY("lease_ms", answer, lease_ms, KEY_OPTIONAL),
+	MESSAGE_KEY("run", answer, is.run, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("busy", answer, is.busy, KEY_BOOL, KEY_OPTIONAL),
+	MESSAGE_KEY("output", answer, is.output, KEY_BOOL, KEY_OPTIONAL),
+	MESSAGE_KEY("keep_output", answer, is.keep_output, KEY_BOOL, KEY_OPTIONAL),
+	MESSAGE_KEY("partition", answer, is.partition, KEY_CUSTOM, KEY_OPTIONAL, .nil = true,
+		    .parse = read_partition),
+	MESSAGE_KEY("partitions", answer, is.partitions, KEY_CUSTOM, KEY_OPTIONAL, .nil = true,
+		    .parse = read_partition),
+	MESSAGE_KEY("why", answer, is.tick.why, KEY_SHOWN, KEY_OPTIONAL),
+	MESSAGE_KEY("notice", answer, is.notice, KEY_SHOWN, KEY_OPTIONAL, .nil = true),
+};
+static const struct keys answer_form = KEYS(answer_keys, answer, SIZE_MAX);
+
 int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 {
-	struct claim c = {.index = -1, .partition = -1};
-	struct zkleader_tick *t = &c.tick;
-	struct field_text tick = {t->tick, sizeof(t->tick)};
-	struct field_text worker_id = {t->worker_id, sizeof(t->worker_id)};
-	struct field_text version = {t->version, sizeof(t->version)};
-	struct field_text why = {t->why, sizeof(t->why)};
-	struct field_text notice = {c.notice, sizeof(c.notice)};
-	int64_t lease_ms = 0;
-	const struct field fields[] = {
-		{"outcome", read_outcome, &t->outcome, false},
-		{"tick", field_text_or_nil, &tick, true},
-		{"token", field_token, &t->token, true},
-		{"attempt", field_int, &t->attempt, true},
-		{"index", field_int, &c.index, true},
-		{"worker_id", field_text, &worker_id, true},
-		{"version", field_text, &version, true},
-		{"lease_ms", field_lease, &lease_ms, true},
-		{"run", field_uint, &c.run, true},
-		{"busy", field_bool, &c.busy, true},
-		{"output", field_bool, &c.output, true},
-		{"keep_output", field_bool, &c.keep_output, true},
-		{"partition", read_partition, &c.partition, true},
-		{"partitions", read_partition, &c.partitions, true},
-		{"why", field_text, &why, true},
-		{"notice", field_text_or_nil, &notice, true},
-	};
-	int e = fields_read(&result, fields, N_FIELDS(fields));
+	struct answer a = {.is = {.index = -1, .partition = -1}};
+	struct zkleader_tick *t = &a.is.tick;
+	int e = keys_take(&result, &answer_form, &a);
 
 	if (e < 0)
 		return e;
 	if (result.p != result.end || (t->outcome == ZKLEADER_YOURS && t->token == 0))
 		return -EBADMSG;
-	t->valid_until = sent_ms + lease_ms;
-	*ret_claim = c;
+	t->valid_until = sent_ms + a.lease_ms;
+	*ret_claim = a.is;
 	return 0;
 }
 

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "api/call.h"
-#include "api/fields.h"
 #include "api/handle.h"
 #include "base/clock.h"
 #include "base/text/uuid_text.h"
 #include "core/queue/job_id.h"
+#include "wire/keys.h"
 #include "wire/pack.h"
 
 /* The sizes of the structs in the first release that had them. */
@@ -131,21 +131,28 @@ static int check_submission(struct zkleader *z, const struct zkleader_submission
 	return ZKLEADER_MISUSE;
 }
 
+struct submitted {
+	char id[ZKLEADER_JOB_ID_SIZE];
+};
+
+static const struct key submitted_keys[] = {
+	MESSAGE_KEY("id", submitted, id, KEY_SHOWN, KEY_REQUIRED),
+};
+static const struct keys submitted_form = KEYS(submitted_keys, submitted, SIZE_MAX);
+
 /*
  * Parses the answer: the id of the job, which may be an earlier one with the same key. 0 or
  * -EBADMSG.
  */
 static int parse_submitted(struct reader r, char ret_id[ZKLEADER_JOB_ID_SIZE])
 {
-	char id[ZKLEADER_JOB_ID_SIZE];
-	struct field_text text = {id, sizeof(id)};
-	const struct field fields[] = {{"id", field_text, &text, false}};
-	int e = fields_read(&r, fields, N_FIELDS(fields));
+	struct submitted s;
+	int e = keys_take(&r, &submitted_form, &s);
 
-	if (e == 0 && !is_id(id))
+	if (e == 0 && !is_id(s.id))
 		e = -EBADMSG;
 	if (e == 0)
-		memcpy(ret_id, id, sizeof(id));
+		memcpy(ret_id, s.id, sizeof(s.id));
 	return e;
 }
 
@@ -204,8 +211,6 @@ static int read_status(struct reader *r, void *to)
 {
 	int64_t status;
 
-	if (reader_nil(r) == 0)
-		return 0;
 	if (reader_int(r, &status) < 0 || status < 0 || status > INT_MAX)
 		return -EBADMSG;
 	*(int *)to = (int)status;
@@ -218,8 +223,6 @@ static int read_output(struct reader *r, void *to)
 	struct zkleader_job *job = to;
 	struct reader_text text;
 
-	if (reader_nil(r) == 0)
-		return 0;
 	if (reader_str(r, &text) < 0 || text.len >= sizeof(job->output))
 		return -EBADMSG;
 	memcpy(job->output, text.data, text.len);
@@ -228,26 +231,36 @@ static int read_output(struct reader *r, void *to)
 	return 0;
 }
 
+struct job_answer {
+	struct zkleader_job is;
+	struct reader_text id;
+};
+
+static const struct key job_keys[] = {
+	MESSAGE_KEY("id", job_answer, id, KEY_BORROWED, KEY_REQUIRED),
+	MESSAGE_KEY("state", job_answer, is.state, KEY_SHOWN, KEY_REQUIRED),
+	MESSAGE_KEY("attempt", job_answer, is.attempt, KEY_INT, KEY_OPTIONAL, .min = INT64_MIN,
+		    .max = INT64_MAX),
+	MESSAGE_KEY("node", job_answer, is.node, KEY_SHOWN, KEY_OPTIONAL, .nil = true),
+	MESSAGE_KEY("exit_status", job_answer, is.exit_status, KEY_CUSTOM, KEY_OPTIONAL,
+		    .nil = true, .parse = read_status),
+	MESSAGE_KEY("output", job_answer, is, KEY_CUSTOM, KEY_OPTIONAL, .nil = true,
+		    .parse = read_output),
+};
+static const struct keys job_form = KEYS(job_keys, job_answer, SIZE_MAX);
+
 static int parse_job(struct reader r, const char *id, struct zkleader_job *ret_job)
 {
-	struct zkleader_job job = {.exit_status = -1};
-	struct field_text state = {job.state, sizeof(job.state)};
-	struct field_text node = {job.node, sizeof(job.node)};
-	const struct field fields[] = {
-		{"id", field_task, &id, false},
-		{"state", field_text, &state, false},
-		{"attempt", field_int, &job.attempt, true},
-		{"node", field_text_or_nil, &node, true},
-		{"exit_status", read_status, &job.exit_status, true},
-		{"output", read_output, &job, true},
-	};
-	int e = fields_read(&r, fields, N_FIELDS(fields));
+	struct job_answer job = {.is = {.exit_status = -1}};
+	int e = keys_take(&r, &job_form, &job);
 
 	if (e < 0)
 		return e;
-	job.ended = job_api_state_is_end(job.state);
-	job.ok = strcmp(job.state, "ok") == 0;
-	*ret_job = job;
+	if (!reader_text_is(job.id, id))
+		return -EBADMSG;
+	job.is.ended = job_api_state_is_end(job.is.state);
+	job.is.ok = strcmp(job.is.state, "ok") == 0;
+	*ret_job = job.is;
 	return 0;
 }
 
@@ -291,10 +304,18 @@ int zkleader_read_job(struct zkleader *z, const char *id, int64_t wait_ms, int64
 	return 0;
 }
 
+struct cancelled {
+	bool done;
+};
+
+static const struct key cancelled_keys[] = {
+	MESSAGE_KEY("done", cancelled, done, KEY_BOOL, KEY_REQUIRED),
+};
+static const struct keys cancelled_form = KEYS(cancelled_keys, cancelled, SIZE_MAX);
+
 int zkleader_cancel_job(struct zkleader *z, const char *id, int64_t timeout_ms, bool *ret_done)
 {
-	bool done = false;
-	const struct field fields[] = {{"done", field_bool, &done, false}};
+	struct cancelled c;
 	struct reader result;
 	int e;
 
@@ -302,9 +323,9 @@ int zkleader_cancel_job(struct zkleader *z, const char *id, int64_t timeout_ms, 
 	e = call_with_id(z, "cancel", id, 0, timeout_ms, &result);
 	if (e != 0)
 		return e;
-	e = fields_read(&result, fields, N_FIELDS(fields));
+	e = keys_take(&result, &cancelled_form, &c);
 	if (e < 0)
 		return handle_fail(z, e, timeout_ms);
-	*ret_done = done;
+	*ret_done = c.done;
 	return 0;
 }

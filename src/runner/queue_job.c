@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "api/call.h"
-#include "api/fields.h"
 #include "api/handle.h"
 #include "api/json.h"
 #include "base/clock.h"
@@ -22,6 +21,7 @@
 #include "runner/post.h"
 #include "supervise/capture.h"
 #include "supervise/leased_job.h"
+#include "wire/keys.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
@@ -79,10 +79,7 @@ static int read_outcome(struct reader *r, void *to)
 static int read_payload(struct reader *r, void *to)
 {
 	struct reader_text data;
-	enum reader_type type;
 
-	if (reader_peek(r, &type) == 0 && type == READER_NIL)
-		return reader_skip(r);
 	if (reader_bin(r, &data) < 0)
 		return -EBADMSG;
 	return data.len > 0 ? buffer_append(to, data.data, data.len) : 0;
@@ -91,10 +88,7 @@ static int read_payload(struct reader *r, void *to)
 static int read_callback(struct reader *r, void *to)
 {
 	struct reader_text text;
-	enum reader_type type;
 
-	if (reader_peek(r, &type) == 0 && type == READER_NIL)
-		return reader_skip(r);
 	return reader_str(r, &text) < 0 ? -EBADMSG
 					: reader_text_copy(text, to, CALLBACK_URL_MAX + 1);
 }
@@ -106,12 +100,9 @@ static int read_end(struct reader *r, void *to)
 {
 	json_auto_t *job = NULL;
 	const unsigned char *from = r->p;
-	enum reader_type type;
 
-	if (reader_peek(r, &type) < 0 || reader_skip(r) < 0)
+	if (reader_skip(r) < 0)
 		return -EBADMSG;
-	if (type == READER_NIL)
-		return 0;
 	if (json_from_msgpack(from, (size_t)((const unsigned char *)r->p - from), &job) < 0)
 		return -EBADMSG;
 	json_object_del(job, "output");
@@ -119,23 +110,26 @@ static int read_end(struct reader *r, void *to)
 	return *(char **)to ? 0 : -ENOMEM;
 }
 
-static int take_begun(struct queue_job *j, struct reader result)
+static int read_attempt(struct reader *r, void *to)
 {
-	struct field_text why = {j->why, sizeof(j->why)};
-	const struct field fields[] = {
-		{"outcome", read_outcome, &j->yours, false},
-		{"why", field_text, &why, true},
-		{"number", field_uint, &j->number, true},
-		{"token", field_uint, &j->token, true},
-		{"attempt", field_uint, &j->shared->attempt, true},
-		{"timeout_ms", field_uint, &j->timeout_ms, true},
-		{"payload", read_payload, &j->payload, true},
-		{"callback", read_callback, j->callback, true},
-		{"job", read_end, &j->end, true},
-	};
-
-	return fields_read(&result, fields, N_FIELDS(fields));
+	return reader_uint(r, &(*(struct shared **)to)->attempt);
 }
+
+static const struct key begun_keys[] = {
+	MESSAGE_KEY("outcome", queue_job, yours, KEY_CUSTOM, KEY_REQUIRED, .parse = read_outcome),
+	MESSAGE_KEY("why", queue_job, why, KEY_SHOWN, KEY_OPTIONAL),
+	MESSAGE_KEY("number", queue_job, number, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("token", queue_job, token, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("attempt", queue_job, shared, KEY_CUSTOM, KEY_OPTIONAL, .parse = read_attempt),
+	MESSAGE_KEY("timeout_ms", queue_job, timeout_ms, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("payload", queue_job, payload, KEY_CUSTOM, KEY_OPTIONAL, .nil = true,
+		    .parse = read_payload),
+	MESSAGE_KEY("callback", queue_job, callback, KEY_CUSTOM, KEY_OPTIONAL, .nil = true,
+		    .parse = read_callback),
+	MESSAGE_KEY("job", queue_job, end, KEY_CUSTOM, KEY_OPTIONAL, .nil = true,
+		    .parse = read_end),
+};
+static const struct keys begun_form = KEYS(begun_keys, queue_job, SIZE_MAX);
 
 /*
  * Asks the sidecar to begin the job. If another process gets it or none may, this process has
@@ -156,7 +150,7 @@ static int ask_begin(struct queue_job *j)
 	if (e == 0)
 		e = handle_await(z, id, HANDLE_ANSWER_MAX, deadline, &result);
 	if (e == 0) {
-		e = take_begun(j, result);
+		e = keys_take(&result, &begun_form, j);
 		if (e < 0)
 			handle_fail(z, e, 0);
 	}

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "api/fields.h"
 #include "api/follow.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -27,6 +26,7 @@
 #include "runner/queue_job.h"
 #include "runner/start.h"
 #include "runner/tasks.h"
+#include "wire/keys.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
@@ -254,14 +254,18 @@ static void take_begun(struct runner *r)
 		(word.free ? jobs_is_free : jobs_begun)(&r->jobs, word.pid);
 }
 
+static const struct key ping_keys[] = {
+	MESSAGE_KEY("number", runner, ping, KEY_UINT, KEY_REQUIRED),
+};
+static const struct keys ping_form = KEYS(ping_keys, runner, SIZE_MAX);
+
 static bool take_ping(struct runner *r, const struct message *m)
 {
-	const struct field fields[] = {{"number", field_uint, &r->ping, false}};
 	struct reader data = m->data;
 
 	if (strcmp(m->method, "ping") != 0)
 		return false;
-	r->pinged = fields_read(&data, fields, N_FIELDS(fields)) == 0;
+	r->pinged = keys_take(&data, &ping_form, r) == 0;
 	return true;
 }
 

@@ -3,6 +3,7 @@
  * the end of the guard. If the guard is killed, the supervisor ends the job itself. If the guard is
  * stopped, the supervisor does so at the end of the lease.
  */
+#include "api/answer.h"
 #include "api/call.h"
 #include "supervise/job.h"
 
@@ -16,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "api/fields.h"
 #include "api/handle.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -62,19 +62,30 @@ static void fit_to_timeout(struct job *job, int64_t timeout_ms)
 		job->renew_ms = renew_ms;
 }
 
+struct renewal {
+	bool leads;
+	int64_t lease_ms, timeout_ms;
+};
+
+static const struct key renewal_keys[] = {
+	MESSAGE_KEY("leads", renewal, leads, KEY_BOOL, KEY_REQUIRED),
+	LEASE_KEY("lease_ms", renewal, lease_ms, KEY_REQUIRED),
+	LEASE_KEY("timeout_ms", renewal, timeout_ms, KEY_OPTIONAL),
+};
+static const struct keys renewal_form = KEYS(renewal_keys, renewal, SIZE_MAX);
+
 int job_parse_renewal(struct job *job, struct reader result, bool *ret_leads, int64_t *ret_lease_ms)
 {
-	int64_t timeout_ms = 0;
-	const struct field fields[] = {
-		{"leads", field_bool, ret_leads, false},
-		{"lease_ms", field_lease, ret_lease_ms, false},
-		{"timeout_ms", field_lease, &timeout_ms, true},
-	};
-	int e = fields_read(&result, fields, N_FIELDS(fields));
+	struct renewal x = {.timeout_ms = 0};
+	int e = keys_take(&result, &renewal_form, &x);
 
-	if (e == 0 && timeout_ms > 0)
-		fit_to_timeout(job, timeout_ms);
-	return e;
+	if (e < 0)
+		return e;
+	if (x.timeout_ms > 0)
+		fit_to_timeout(job, x.timeout_ms);
+	*ret_leads = x.leads;
+	*ret_lease_ms = x.lease_ms;
+	return 0;
 }
 
 int job_ask_attach(struct job *job)
@@ -91,20 +102,30 @@ int job_ask_attach(struct job *job)
 	return e;
 }
 
+struct attached {
+	bool attached, recorded;
+	uint64_t run;
+};
+
+static const struct key attached_keys[] = {
+	MESSAGE_KEY("attached", attached, attached, KEY_BOOL, KEY_REQUIRED),
+	MESSAGE_KEY("run", attached, run, KEY_UINT, KEY_REQUIRED),
+	MESSAGE_KEY("recorded", attached, recorded, KEY_BOOL, KEY_REQUIRED),
+};
+static const struct keys attached_form = KEYS(attached_keys, attached, SIZE_MAX);
+
 int job_parse_attached(struct job *job, struct reader result, bool *ret_attached,
 		       bool *ret_recorded)
 {
-	uint64_t number = 0;
-	const struct field fields[] = {
-		{"attached", field_bool, ret_attached, false},
-		{"run", field_uint, &number, false},
-		{"recorded", field_bool, ret_recorded, false},
-	};
-	int e = fields_read(&result, fields, N_FIELDS(fields));
+	struct attached x;
+	int e = keys_take(&result, &attached_form, &x);
 
-	if (e == 0)
-		job->shared->number = number;
-	return e;
+	if (e < 0)
+		return e;
+	job->shared->number = x.run;
+	*ret_attached = x.attached;
+	*ret_recorded = x.recorded;
+	return 0;
 }
 
 int job_attach(struct job *job, int64_t until, bool *ret_recorded)

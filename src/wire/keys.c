@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/printable.h"
 
 int keys_parse_text(struct reader *r, bool (*is_good)(const char *, size_t), char *text,
 		    size_t size)
@@ -57,15 +58,30 @@ static int parse_word(struct reader *r, const struct key *key, char *text)
 	return *word ? reader_text_copy(t, text, key->size) : -EBADMSG;
 }
 
+static int parse_shown(struct reader *r, const struct key *key, char *text)
+{
+	struct reader_text t;
+	int e = reader_str(r, &t);
+
+	if (e == 0)
+		printable(text, key->size, t.data, t.len);
+	return e;
+}
+
 static int parse_value(struct reader *r, const struct key *key, void *record)
 {
 	void *field = (char *)record + key->offset;
 
+	if (key->nil && reader_nil(r) == 0)
+		return 0;
 	switch (key->kind) {
 	case KEY_TEXT:
 		return key->words ? parse_word(r, key, field)
 				  : keys_parse_text(r, key->is_good, field, key->size);
+	case KEY_SHOWN: return parse_shown(r, key, field);
+	case KEY_BORROWED: return reader_str(r, field);
 	case KEY_INT: return keys_parse_int(r, key->min, key->max, field);
+	case KEY_UINT: return reader_uint(r, field);
 	case KEY_BOOL: return reader_bool(r, field);
 	case KEY_BYTES: return parse_bytes(r, key, record);
 	case KEY_CUSTOM: return key->parse(r, field);
@@ -194,6 +210,15 @@ int keys_parse(const void *data, size_t len, const struct keys *keys, void *reco
 	return -EBADMSG;
 }
 
+int keys_take(struct reader *r, const struct keys *keys, void *record)
+{
+	const uint8_t *map = r->p;
+	const char *why;
+	int e = reader_skip(r);
+
+	return e < 0 ? e : keys_parse(map, (size_t)(r->p - map), keys, record, &why);
+}
+
 int keys_read(const void *data, size_t len, const struct keys *keys, void *ret_record,
 	      const char **ret_why)
 {
@@ -211,14 +236,15 @@ static bool is_there(const struct key *key, const void *record)
 {
 	const char *field = (const char *)record + key->offset;
 
-	if (key->need != KEY_OPTIONAL)
-		return true;
 	if (key->is_there)
 		return key->is_there(record);
 	switch (key->kind) {
-	case KEY_TEXT: return field[0] != '\0';
+	case KEY_TEXT:
+	case KEY_SHOWN: return field[0] != '\0';
+	case KEY_BORROWED: return ((const struct reader_text *)field)->len > 0;
 	case KEY_STRING: return *(const char *const *)field != NULL;
 	case KEY_INT: return *(const int64_t *)field > key->none;
+	case KEY_UINT: return *(const uint64_t *)field > 0;
 	case KEY_BOOL: return *(const bool *)field;
 	case KEY_BYTES:
 	case KEY_CUSTOM: return *(const size_t *)((const char *)record + key->count) > 0;
@@ -226,14 +252,30 @@ static bool is_there(const struct key *key, const void *record)
 	return false;
 }
 
+static bool is_written(const struct key *key, const void *record)
+{
+	return key->need != KEY_OPTIONAL || is_there(key, record);
+}
+
 static void pack_value(struct pack *p, const struct key *key, const void *record)
 {
 	const char *field = (const char *)record + key->offset;
+	const struct reader_text *text;
 
+	if (key->nil && !is_there(key, record)) {
+		pack_nil(p);
+		return;
+	}
 	switch (key->kind) {
-	case KEY_TEXT: pack_str(p, field); break;
+	case KEY_TEXT:
+	case KEY_SHOWN: pack_str(p, field); break;
 	case KEY_STRING: pack_str(p, *(const char *const *)field); break;
+	case KEY_BORROWED:
+		text = (const void *)field;
+		pack_strn(p, text->data, text->len);
+		break;
 	case KEY_INT: pack_int(p, *(const int64_t *)field); break;
+	case KEY_UINT: pack_uint(p, *(const uint64_t *)field); break;
 	case KEY_BOOL: pack_bool(p, *(const bool *)field); break;
 	case KEY_BYTES:
 		pack_bin(p, *(const char *const *)field,
@@ -243,15 +285,15 @@ static void pack_value(struct pack *p, const struct key *key, const void *record
 	}
 }
 
-static void pack_map_of(struct pack *p, const struct keys *keys, const void *record)
+void keys_pack(struct pack *p, const struct keys *keys, const void *record)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < keys->n; i++)
-		n += is_there(&keys->keys[i], record);
+		n += is_written(&keys->keys[i], record);
 	pack_map(p, n);
 	for (size_t i = 0; i < keys->n; i++) {
-		if (!is_there(&keys->keys[i], record))
+		if (!is_written(&keys->keys[i], record))
 			continue;
 		pack_str(p, keys->keys[i].name);
 		pack_value(p, &keys->keys[i], record);
@@ -264,7 +306,7 @@ int keys_write(struct buffer *out, const struct keys *keys, const void *record)
 	struct pack p;
 
 	pack_init(&p, out);
-	pack_map_of(&p, keys, record);
+	keys_pack(&p, keys, record);
 	if (p.failed == 0 && out->len - before <= keys->max)
 		return 0;
 	buffer_truncate(out, before);

@@ -17,9 +17,12 @@
 #define KEYS_MAX 32 /* keys of one record */
 
 enum key_kind {
-	KEY_TEXT,   /* char [size] */
-	KEY_STRING, /* const char *, only written; NULL: nil */
-	KEY_INT,    /* int64_t */
+	KEY_TEXT,     /* char [size] */
+	KEY_SHOWN,    /* char [size] for people: made printable and cut */
+	KEY_BORROWED, /* struct reader_text, which points into what is read; only read */
+	KEY_STRING,   /* const char *, only written; NULL: nil */
+	KEY_INT,      /* int64_t */
+	KEY_UINT,     /* uint64_t */
 	KEY_BOOL,
 	KEY_BYTES, /* const char *, borrowed, and their number, a size_t */
 	KEY_CUSTOM
@@ -36,7 +39,7 @@ struct key {
 	enum key_kind kind;
 	enum key_need need;
 	size_t offset;
-	size_t size;			       /* TEXT: of the array; BYTES: most of them */
+	size_t size;			       /* TEXT, SHOWN: of the array; BYTES: most of them */
 	size_t count;			       /* BYTES and CUSTOM: offset of a size_t, 0: empty */
 	bool (*is_good)(const char *, size_t); /* TEXT */
 	const char *const *words;	       /* TEXT: or one of these, up to NULL */
@@ -45,6 +48,7 @@ struct key {
 	int (*parse)(struct reader *r, void *at); /* CUSTOM: 0 or a negative errno; at the offset */
 	void (*pack)(struct pack *p, const void *record); /* CUSTOM: exactly one value */
 	bool (*is_there)(const void *record);
+	bool nil; /* read: nil leaves the member alone; written: nil where is_there() is false */
 	const char *missing;
 	const char *repeated;
 	const char *wrong;
@@ -98,6 +102,13 @@ struct keys {
 		.name = (key), .kind = KEY_CUSTOM, .need = (is_needed), .parse = (parser), \
 		.pack = (packer), KEY_WHY(key, why), __VA_ARGS__                           \
 	}
+/* A key of a message: its errors have no words, and its name may differ from its member's. */
+#define MESSAGE_KEY(key, type, member, is_kind, is_needed, ...)                          \
+	{                                                                                \
+		.name = (key), .kind = (is_kind), .need = (is_needed),                   \
+		.offset = offsetof(struct type, member), .size = KEY_SIZE(type, member), \
+		__VA_ARGS__                                                              \
+	}
 #define KEYS(table, type, most, ...)                                      \
 	{                                                                 \
 		.keys = (table), .n = sizeof(table) / sizeof((table)[0]), \
@@ -114,6 +125,13 @@ int keys_parse(const void *data, size_t len, const struct keys *keys, void *reco
 /* The same, but a failure leaves the record unchanged. */
 int keys_read(const void *data, size_t len, const struct keys *keys, void *ret_record,
 	      const char **ret_why);
+/*
+ * Parses the map that the reader stands at, into a record with its defaults, and passes over it: 0
+ * or a negative errno.
+ */
+int keys_take(struct reader *r, const struct keys *keys, void *record);
+/* Packs the record as one map. */
+void keys_pack(struct pack *p, const struct keys *keys, const void *record);
 /* Appends the record to out: 0, or -ENOBUFS and nothing is appended. */
 int keys_write(struct buffer *out, const struct keys *keys, const void *record);
 /*

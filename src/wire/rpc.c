@@ -2,12 +2,11 @@
 
 #include <errno.h>
 
-/* An error has the exit code of a program; 0 there would turn "no" into "leads". */
-#define CODE_MIN     1
-#define CODE_MAX     255
+#include "wire/keys.h"
 
-#define SEEN_CODE    1U
-#define SEEN_MESSAGE 2U
+/* An error has the exit code of a program; 0 there would turn "no" into "leads". */
+#define CODE_MIN 1
+#define CODE_MAX 255
 
 static int read_msgid(struct reader *r, uint32_t *ret_msgid)
 {
@@ -141,57 +140,28 @@ void rpc_pack_error(struct pack *p, uint32_t msgid, enum rpc_code code, const ch
 	pack_nil(p);
 }
 
-static int read_error_code(struct reader *r, int *ret_code)
-{
-	int64_t value;
-	int e = reader_int(r, &value);
+struct rpc_error {
+	int64_t code;
+	struct reader_text message;
+};
 
-	if (e < 0)
-		return e;
-	if (value < CODE_MIN || value > CODE_MAX)
-		return -EBADMSG;
-	*ret_code = (int)value;
-	return 0;
-}
-
-/* Reads one key and its value; *seen has a bit for each key that has come already. */
-static int read_error_pair(struct reader *r, unsigned *seen, int *code, struct reader_text *message)
-{
-	struct reader_text key = {0};
-	unsigned bit = 0;
-
-	/* A key that is not a string is an unknown key. */
-	if (reader_str(r, &key) < 0 && reader_skip(r) < 0)
-		return -EBADMSG;
-	if (reader_text_is(key, "code"))
-		bit = SEEN_CODE;
-	else if (reader_text_is(key, "message"))
-		bit = SEEN_MESSAGE;
-	if (*seen & bit)
-		return -EBADMSG;
-	*seen |= bit;
-	if (bit == SEEN_CODE)
-		return read_error_code(r, code);
-	if (bit == SEEN_MESSAGE)
-		return reader_str(r, message);
-	return reader_skip(r);
-}
+static const struct key error_keys[] = {
+	MESSAGE_KEY("code", rpc_error, code, KEY_INT, KEY_REQUIRED, .min = CODE_MIN,
+		    .max = CODE_MAX),
+	MESSAGE_KEY("message", rpc_error, message, KEY_BORROWED, KEY_REQUIRED),
+};
+static const struct keys error_form = KEYS(error_keys, rpc_error, RPC_RESPONSE_MAX);
 
 int rpc_parse_error(struct reader error, int *ret_code, struct reader_text *ret_message)
 {
-	struct reader_text message = {0};
-	unsigned seen = 0;
-	int code = 0;
-	size_t n;
-	int e = reader_map(&error, &n);
+	struct rpc_error x = {0};
+	int e = keys_take(&error, &error_form, &x);
 
-	for (; e >= 0 && n > 0; n--)
-		e = read_error_pair(&error, &seen, &code, &message);
 	if (e < 0)
 		return e;
-	if (seen != (SEEN_CODE | SEEN_MESSAGE) || error.p != error.end)
+	if (error.p != error.end)
 		return -EBADMSG;
-	*ret_code = code;
-	*ret_message = message;
+	*ret_code = (int)x.code;
+	*ret_message = x.message;
 	return 0;
 }

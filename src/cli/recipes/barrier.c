@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "api/call.h"
-#include "api/fields.h"
 #include "api/handle.h"
 #include "base/clock.h"
 #include "base/text/name.h"
@@ -17,6 +16,7 @@
 #include "supervise/child.h"
 #include "supervise/job.h"
 #include "supervise/pending.h"
+#include "wire/keys.h"
 #include "wire/pack.h"
 
 #define COUNT_MAX  1000
@@ -128,16 +128,16 @@ static int send_ping(const struct pending *pending, uint32_t *ret_id)
 	return pending_send(pending, "check", &request, ret_id);
 }
 
+static const struct key answer_keys[] = {
+	MESSAGE_KEY("state", barrier, state, KEY_SHOWN, KEY_REQUIRED),
+	MESSAGE_KEY("round", barrier, round, KEY_UINT, KEY_REQUIRED),
+};
+static const struct keys answer_form = KEYS(answer_keys, barrier, SIZE_MAX);
+
 static int take_answer(const struct pending *pending, struct reader result, int64_t sent_ms)
 {
-	struct barrier *b = pending->arg;
-	const struct field fields[] = {
-		{"state", field_text, &(struct field_text){b->state, sizeof(b->state)}, false},
-		{"round", field_uint, &b->round, false},
-	};
-
 	(void)sent_ms;
-	return fields_read(&result, fields, N_FIELDS(fields));
+	return keys_take(&result, &answer_form, pending->arg);
 }
 
 static int wait_for(struct barrier *b, int (*send)(const struct pending *, uint32_t *),

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "api/call.h"
-#include "api/fields.h"
 #include "base/clock.h"
 #include "base/text/duration.h"
 #include "base/text/name.h"
 #include "cli/ui/ask.h"
 #include "supervise/leased_job.h"
 #include "supervise/pending.h"
+#include "wire/keys.h"
 #include "wire/pack.h"
 
 #define COUNT_MAX  256
@@ -161,27 +161,21 @@ static int read_peers(struct reader *r, void *to)
 	return 0;
 }
 
-/* Reads a text that may be nil, and then leaves *to unchanged. */
-static int read_why(struct reader *r, void *to)
-{
-	return reader_nil(r) == 0 ? 0 : field_text(r, to);
-}
+static const struct key answer_keys[] = {
+	MESSAGE_KEY("state", join, state, KEY_SHOWN, KEY_REQUIRED),
+	MESSAGE_KEY("why", join, why, KEY_SHOWN, KEY_OPTIONAL, .nil = true),
+	MESSAGE_KEY("number", join, number, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("index", join, index, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("count", join, of, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("instance", join, instance, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("peers", join, peers, KEY_CUSTOM, KEY_OPTIONAL, .parse = read_peers),
+};
+static const struct keys answer_form = KEYS(answer_keys, join, SIZE_MAX);
 
 static int take_answer(const struct pending *pending, struct reader result, int64_t sent_ms)
 {
-	struct join *j = pending->arg;
-	const struct field fields[] = {
-		{"state", field_text, &(struct field_text){j->state, sizeof(j->state)}, false},
-		{"why", read_why, &(struct field_text){j->why, sizeof(j->why)}, true},
-		{"number", field_uint, &j->number, true},
-		{"index", field_uint, &j->index, true},
-		{"count", field_uint, &j->of, true},
-		{"instance", field_uint, &j->instance, true},
-		{"peers", read_peers, &j->peers, true},
-	};
-
 	(void)sent_ms;
-	return fields_read(&result, fields, N_FIELDS(fields));
+	return keys_take(&result, &answer_form, pending->arg);
 }
 
 /* --- running with them ---------------------------------------------------- */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/call.h"
-#include "api/fields.h"
 #include "base/clock.h"
 #include "base/text/duration.h"
 #include "base/text/name.h"
@@ -14,6 +13,7 @@
 #include "cli/ui/ask.h"
 #include "supervise/leased_job.h"
 #include "supervise/pending.h"
+#include "wire/keys.h"
 #include "wire/pack.h"
 #include "wire/records/recipe_record.h"
 
@@ -142,7 +142,7 @@ static int read_outcome(struct reader *r, void *to)
 
 	if (reader_str(r, &text) != 0)
 		return -EBADMSG;
-	for (size_t i = 0; i < N_FIELDS(outcomes); i++) {
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
 		if (reader_text_is(text, outcomes[i])) {
 			*(enum outcome *)to = (enum outcome)i;
 			return 0;
@@ -151,18 +151,18 @@ static int read_outcome(struct reader *r, void *to)
 	return -EBADMSG;
 }
 
+static const struct key answer_keys[] = {
+	MESSAGE_KEY("outcome", lock, outcome, KEY_CUSTOM, KEY_REQUIRED, .parse = read_outcome),
+	MESSAGE_KEY("number", lock, number, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("token", lock, token, KEY_UINT, KEY_OPTIONAL),
+	MESSAGE_KEY("slots", lock, other_slots, KEY_UINT, KEY_OPTIONAL),
+};
+static const struct keys answer_form = KEYS(answer_keys, lock, SIZE_MAX);
+
 static int take_answer(const struct pending *pending, struct reader result, int64_t sent_ms)
 {
-	struct lock *l = pending->arg;
-	const struct field fields[] = {
-		{"outcome", read_outcome, &l->outcome, false},
-		{"number", field_uint, &l->number, true},
-		{"token", field_uint, &l->token, true},
-		{"slots", field_uint, &l->other_slots, true},
-	};
-
 	(void)sent_ms;
-	return fields_read(&result, fields, N_FIELDS(fields));
+	return keys_take(&result, &answer_form, pending->arg);
 }
 
 /* --- holding it ----------------------------------------------------------- */

@@ -53,53 +53,93 @@ static const struct key notice_keys[] = {
 };
 RECORD_DEFINE(notice, notice_record, notice_keys, RECORD_NOTICE_MAX)
 
-/* Whether another attempt follows; nil for what is not about one. */
-static void pack_final(struct pack *p, enum notice_event event)
+/* --- as clients are told of it ---------------------------------------------- */
+
+static void pack_clock(struct pack *p, int64_t wall_ms)
 {
-	pack_str(p, "final");
-	if (event == NOTICE_FAILED || event == NOTICE_LOST || event == NOTICE_MISSED ||
-	    event == NOTICE_DEAD)
-		pack_bool(p, true);
-	else if (event == NOTICE_RETRYING)
-		pack_bool(p, false);
-	else
-		pack_nil(p);
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_format(wall_ms, text);
+	pack_str(p, text);
 }
 
-/* The part of the event that is about a row of failures. */
-static void pack_row(struct pack *p, const struct notice_record *r)
+static void pack_time(struct pack *p, const void *record)
 {
-	bool counts = r->event == NOTICE_RECOVERED || r->failed > 0;
-
-	pack_kv_known(p, "failed", counts, r->failed);
-	pack_kv_time(p, "since", r->since);
-	pack_str(p, "first");
-	if (r->event != NOTICE_RECOVERED && r->failed > 0)
-		pack_bool(p, r->first);
-	else
-		pack_nil(p);
+	pack_clock(p, ((const struct notice_record *)record)->time);
 }
+
+static void pack_since(struct pack *p, const void *record)
+{
+	pack_clock(p, ((const struct notice_record *)record)->since);
+}
+
+static bool has_since(const void *record)
+{
+	return ((const struct notice_record *)record)->since > 0;
+}
+
+static void pack_output(struct pack *p, const void *record)
+{
+	const struct notice_record *r = record;
+
+	pack_strn(p, r->output, r->output_len);
+}
+
+/* Whether the event is about an attempt: then another follows, or none. */
+static bool has_final(const void *record)
+{
+	enum notice_event event = ((const struct notice_record *)record)->event;
+
+	return event == NOTICE_FAILED || event == NOTICE_LOST || event == NOTICE_MISSED ||
+	       event == NOTICE_DEAD || event == NOTICE_RETRYING;
+}
+
+static void pack_final(struct pack *p, const void *record)
+{
+	pack_bool(p, ((const struct notice_record *)record)->event != NOTICE_RETRYING);
+}
+
+/* Whether it is about a row of failures. */
+static bool has_failed(const void *record)
+{
+	const struct notice_record *r = record;
+
+	return r->event == NOTICE_RECOVERED || r->failed > 0;
+}
+
+static bool has_first(const void *record)
+{
+	const struct notice_record *r = record;
+
+	return r->event != NOTICE_RECOVERED && r->failed > 0;
+}
+
+#define TOLD_KEY(member, kind, ...) \
+	MESSAGE_KEY(#member, notice_record, member, kind, KEY_ALWAYS, __VA_ARGS__)
+static const struct key told_keys[] = {
+	TOLD_KEY(event, KEY_CUSTOM, .pack = pack_event),
+	TOLD_KEY(id, KEY_TEXT),
+	TOLD_KEY(task, KEY_TEXT, .nil = true),
+	TOLD_KEY(node, KEY_TEXT, .nil = true),
+	TOLD_KEY(version, KEY_TEXT, .nil = true),
+	TOLD_KEY(time, KEY_CUSTOM, .pack = pack_time),
+	TOLD_KEY(token, KEY_INT, .nil = true),
+	TOLD_KEY(tick, KEY_TEXT, .nil = true),
+	TOLD_KEY(attempt, KEY_INT, .nil = true),
+	TOLD_KEY(exit_status, KEY_INT, .nil = true, .none = -1),
+	TOLD_KEY(output, KEY_CUSTOM, .nil = true, .pack = pack_output,
+		 .count = offsetof(struct notice_record, output_len)),
+	TOLD_KEY(text, KEY_TEXT, .nil = true),
+	TOLD_KEY(why, KEY_TEXT, .nil = true),
+	TOLD_KEY(detail, KEY_TEXT, .nil = true),
+	CUSTOM_KEY("final", KEY_ALWAYS, NULL, pack_final, "", .nil = true, .is_there = has_final),
+	TOLD_KEY(failed, KEY_INT, .nil = true, .is_there = has_failed),
+	TOLD_KEY(since, KEY_CUSTOM, .nil = true, .pack = pack_since, .is_there = has_since),
+	TOLD_KEY(first, KEY_BOOL, .nil = true, .is_there = has_first),
+};
+static const struct keys told_form = KEYS(told_keys, notice_record, RECORD_NOTICE_MAX);
 
 void notice_pack(struct pack *p, const struct notice_record *r)
 {
-	char time[CLOCK_TEXT_SIZE];
-
-	clock_format(r->time, time);
-	pack_map(p, NOTICE_FIELDS);
-	pack_kv_str(p, "event", notice_event_name(r->event));
-	pack_kv_str(p, "id", r->id);
-	pack_kv_text(p, "task", r->task);
-	pack_kv_text(p, "node", r->node);
-	pack_kv_text(p, "version", r->version);
-	pack_kv_str(p, "time", time);
-	pack_kv_known(p, "token", r->token > 0, r->token);
-	pack_kv_text(p, "tick", r->tick);
-	pack_kv_known(p, "attempt", r->attempt > 0, r->attempt);
-	pack_kv_known(p, "exit_status", r->exit_status >= 0, r->exit_status);
-	pack_kv_strn(p, "output", r->output_len > 0 ? r->output : NULL, r->output_len);
-	pack_kv_text(p, "text", r->text);
-	pack_kv_text(p, "why", r->why);
-	pack_kv_text(p, "detail", r->detail);
-	pack_final(p, r->event);
-	pack_row(p, r);
+	keys_pack(p, &told_form, r);
 }

@@ -15,7 +15,6 @@
 
 #define RECORD_NOTICE_MAX 4096 /* bytes */
 #define NOTICE_TICK_MAX	  32
-#define NOTICE_FIELDS	  18 /* fields of the map that notice_pack() makes */
 
 struct notice_record {
 	enum notice_event event;
