@@ -91,7 +91,9 @@ static void add(struct fleet *f, const struct draft *d)
 /* Sets all decisions anew, as is done whenever members or tasks have changed. */
 static void decide(struct fleet *f, const struct draft *drafts, size_t n)
 {
-	fleet_clear_decisions(f);
+	for (size_t i = 0; i < f->n_members; i++)
+		fleet_set_drained(f, f->by_id[i], false);
+	fleet_clear_resigned(f);
 	for (size_t i = 0; i < n; i++) {
 		struct member *m = fleet_find(f, drafts[i].id);
 

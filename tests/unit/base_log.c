@@ -339,30 +339,6 @@ Test(log, cut_message)
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-Test(log, parse)
-{
-	static const char *const levels[] = {"error", "warning", "info", "debug"};
-	static const char *const bad[] = {"", "INFO", "info ", " info", "warn", "1", "texts"};
-	enum log_format format = LOG_JSON;
-	enum log_level level = LOG_WARNING;
-
-	for (int i = 0; i < 4; i++) {
-		cr_assert_eq(log_level_parse(levels[i], &level), 0);
-		cr_assert_eq((int)level, i);
-	}
-	cr_assert_eq(log_format_parse("text", &format), 0);
-	cr_assert_eq(format, LOG_TEXT);
-	cr_assert_eq(log_format_parse("json", &format), 0);
-	cr_assert_eq(format, LOG_JSON);
-	level = LOG_WARNING;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		cr_assert_eq(log_level_parse(bad[i], &level), -EINVAL);
-		cr_assert_eq(log_format_parse(bad[i], &format), -EINVAL);
-	}
-	cr_assert_eq(level, LOG_WARNING);
-	cr_assert_eq(format, LOG_JSON);
-}
-
 Test(log, enabled)
 {
 	for (int set = LOG_ERROR; set <= LOG_DEBUG; set++) {

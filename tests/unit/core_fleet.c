@@ -354,8 +354,9 @@ Test(fleet, who_has_resigned_comes_last)
 	cr_expect_str_eq(text, "best:* next:v old:m", "both: as if neither had");
 	cr_expect_eq(fleet_stand(&f, &c, 0, "next").place, 1);
 
-	fleet_find(&f, "best")->drained = true;
-	fleet_clear_decisions(&f);
+	fleet_set_drained(&f, fleet_find(&f, "best"), true);
+	fleet_set_drained(&f, fleet_find(&f, "best"), false);
+	fleet_clear_resigned(&f);
 	ranking_text(&f, &c, text, sizeof(text));
 	cr_expect_str_eq(text, "best:* next:v old:m");
 	fleet_done(&f);

@@ -42,7 +42,7 @@ Test(repartition, one_transaction_proves_the_pause_and_that_nobody_leads_and_cha
 	/* The number in force is read, as others read it. */
 	lists(names("scan:8", NULL));
 	asks("get partitions/scan:8", number(8, 4, "root"));
-	cr_expect_eq(partitions_in_force(split_listing("scan")), 8);
+	cr_expect_eq(split_listing("scan")->in_force, 8);
 	idle();
 }
 

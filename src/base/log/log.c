@@ -18,10 +18,8 @@
 #define ESCAPE_MAX 24 /* bytes that one character of a string can become */
 
 /* The mark in place of the fields that no longer fit. */
-#define CUT_TEXT     "..."
-#define CUT_JSON     ",\"cut\":\"...\""
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define CUT_TEXT "..."
+#define CUT_JSON ",\"cut\":\"...\""
 
 static const char *const level_words[] = {
 	[LOG_ERROR] = "error",
@@ -36,11 +34,6 @@ static const char level_priorities[] = {
 	[LOG_WARNING] = '4',
 	[LOG_INFO] = '6',
 	[LOG_DEBUG] = '7',
-};
-
-static const char *const format_words[] = {
-	[LOG_TEXT] = "text",
-	[LOG_JSON] = "json",
 };
 
 /* Atomics, because ZooKeeper's threads log too while the loop reloads. */
@@ -90,34 +83,6 @@ const char *log_begin(enum log_level level, enum log_format format)
 bool log_enabled(enum log_level level)
 {
 	return (int)level <= atomic_load_explicit(&log_level, memory_order_relaxed);
-}
-
-static int find_word(const char *const *words, size_t n, const char *text)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(words[i], text) == 0)
-			return (int)i;
-	return -EINVAL;
-}
-
-int log_level_parse(const char *text, enum log_level *ret_level)
-{
-	int i = find_word(level_words, COUNT(level_words), text);
-
-	if (i < 0)
-		return i;
-	*ret_level = (enum log_level)i;
-	return 0;
-}
-
-int log_format_parse(const char *text, enum log_format *ret_format)
-{
-	int i = find_word(format_words, COUNT(format_words), text);
-
-	if (i < 0)
-		return i;
-	*ret_format = (enum log_format)i;
-	return 0;
 }
 
 static void put(struct line *l, const char *data, size_t len)

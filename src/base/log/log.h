@@ -63,9 +63,6 @@ void log_to_journal(const char *path);
  */
 const char *log_begin(enum log_level level, enum log_format format);
 bool log_enabled(enum log_level level);
-/* Parses "error" "warning" "info" "debug" and "text" "json"; 0 or -EINVAL. */
-int log_level_parse(const char *text, enum log_level *ret_level);
-int log_format_parse(const char *text, enum log_format *ret_format);
 
 /*
  * Safe from any thread: a line is made on the stack, leaves at once, and is lost where it cannot,

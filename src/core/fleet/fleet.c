@@ -379,13 +379,6 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
 		update_lists(f, f->by_version[i], i > 0 ? f->by_version[i - 1] : NULL);
 }
 
-void fleet_clear_decisions(struct fleet *f)
-{
-	for (size_t i = 0; i < f->n_members; i++)
-		fleet_set_drained(f, f->by_id[i], false);
-	fleet_clear_resigned(f);
-}
-
 void fleet_clear_resigned(struct fleet *f)
 {
 	for (size_t i = 0; i < f->n_members; i++) {

@@ -107,9 +107,8 @@ void fleet_contest_changed(struct fleet *f, size_t index);
  * date as members join and leave, so the whole fleet is seldom searched.
  */
 struct standing fleet_standing(struct fleet *f, size_t index, const struct member *self);
-/* Clears all drains and resignations, before the present decisions are set anew. */
-void fleet_clear_decisions(struct fleet *f);
-void fleet_clear_resigned(struct fleet *f); /* resignations alone */
+/* Clears all resignations, before the present ones are set anew. */
+void fleet_clear_resigned(struct fleet *f);
 void fleet_set_drained(struct fleet *f, struct member *m, bool drained);
 void fleet_set_clock_off(struct fleet *f, struct member *m, bool off);
 void fleet_resign(struct fleet *f, struct member *m, size_t index);

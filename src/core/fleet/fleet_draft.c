@@ -426,16 +426,6 @@ static bool is_next(const struct fleet *f, size_t index, const struct member *m)
 	return false;
 }
 
-size_t fleet_draft_count(const struct fleet *f, size_t index, const struct member *m)
-{
-	const struct fleet_draft *d = draft_of(f, index);
-	size_t n = 0;
-
-	for (size_t i = 0; d && i < d->n; i++)
-		n += d->owners[i] == m;
-	return n;
-}
-
 /* Whether the owner would also come before self without a draft. */
 static bool is_ahead(const struct contest *c, const struct member *owner, const struct member *self)
 {

@@ -42,8 +42,6 @@ void fleet_drafts_forget(struct fleet *f);
 
 /* The member drafted for the contest. NULL: none, or the contest is in no draft. */
 const struct member *fleet_draft_owner(const struct fleet *f, size_t index);
-/* How many items the member has in that contest's draft. */
-size_t fleet_draft_count(const struct fleet *f, size_t index, const struct member *m);
 /* Turns a standing by rank into the standing by the contest's draft. */
 void fleet_draft_stand(const struct fleet *f, const struct contest *c, size_t index,
 		       struct standing *s);

@@ -21,7 +21,7 @@ struct listing {
 	const char *name;
 	struct task_settings settings; /* of its file; its texts are the listing's */
 	enum partitions_state state;
-	unsigned in_force; /* partitions; 0: none, or it is not known */
+	unsigned in_force; /* partitions; 0: none, or it is not known; set also if it is refused */
 	size_t n;	   /* 0 while no number of partitions is known to be in force */
 	struct partitions_making making;
 	int64_t due_ms, due_from_ms; /* as listing_due_ms() worked out at due_from_ms; 0: not yet */

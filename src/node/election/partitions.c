@@ -185,11 +185,6 @@ enum partitions_state partitions_state(const struct listing *listing)
 	return listing->state;
 }
 
-unsigned partitions_in_force(const struct listing *listing)
-{
-	return listing->in_force;
-}
-
 bool partitions_differ(const struct listing *listing, const struct member *m,
 		       char text[PARTITIONS_TEXT_MAX])
 {

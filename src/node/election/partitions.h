@@ -101,8 +101,6 @@ enum partitions_state partitions_judge(const struct leaders *l, const struct lis
 int64_t partitions_floor_ms(const struct leaders *l, const char *name);
 
 enum partitions_state partitions_state(const struct listing *listing);
-/* The number in force; 0: none, or not known. Also set if the task is refused here. */
-unsigned partitions_in_force(const struct listing *listing);
 /* Whether the task cannot be led here; if so ret_text says what to do. */
 bool partitions_problem(const struct listing *listing, char ret_text[PARTITIONS_TEXT_MAX]);
 /*
