@@ -5,25 +5,22 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 struct shared_id {
 	size_t users;
 	char text[];
 };
 
+static int by_text(const void *id, const void *shared)
+{
+	return strcmp(id, (*(struct shared_id *const *)shared)->text);
+}
+
 /* The index of the id in the sorted list, or the index at which to insert it. */
 static size_t find(const struct ids *t, const char *id)
 {
-	size_t low = 0;
-
-	for (size_t high = t->n; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		if (strcmp(t->list[middle]->text, id) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sort_place(id, t->list, t->n, sizeof(*t->list), by_text);
 }
 
 static const char *take(struct ids *t, const char *id)

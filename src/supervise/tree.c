@@ -93,19 +93,21 @@ static int read_processes(struct processes *p)
 	return 0;
 }
 
+static int by_key(const void *process, const void *listed)
+{
+	pid_t x = ((const struct process *)process)->pid;
+	pid_t y = ((const struct tree_process *)listed)->pid;
+
+	return (x > y) - (x < y);
+}
+
 static bool has(const struct tree_set *set, const struct process *q)
 {
-	for (size_t low = 0, high = set ? set->n : 0; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		const struct tree_process *p = &set->list[middle];
-		if (p->pid == q->pid)
-			return p->start == q->start;
-		if (p->pid < q->pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	const struct tree_process *p =
+		set && set->n > 0 ? bsearch(q, set->list, set->n, sizeof(*set->list), by_key)
+				  : NULL;
+
+	return p && p->start == q->start;
 }
 
 /*

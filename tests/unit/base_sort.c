@@ -61,3 +61,22 @@ Test(sort, what_was_added_behind_what_is_in_order_takes_one_pass)
 	sort_pointers(list, N + 2, by_value);
 	cr_expect_eq(compared, N + 1);
 }
+
+static int by_number(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+Test(sort, the_place_is_the_first_that_is_not_before)
+{
+	static const int list[] = {1, 3, 3, 3, 5, 7, 7};
+	static const size_t places[] = {0, 0, 1, 1, 4, 4, 5, 5, 7};
+
+	for (size_t n = 0; n <= sizeof(list) / sizeof(list[0]); n++)
+		for (int key = 0; key < 9; key++)
+			cr_expect_eq(sort_place(&key, list, n, sizeof(list[0]), by_number),
+				     places[key] < n ? places[key] : n, "%d of %zu", key, n);
+	cr_expect_eq(sort_place(&list[0], NULL, 0, sizeof(list[0]), by_number), 0);
+}

@@ -164,19 +164,18 @@ size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bo
 	return bytes;
 }
 
+static int by_task(const void *task, const void *split)
+{
+	return strcmp(task, ((const struct worker_split *)split)->task);
+}
+
 unsigned worker_partitions(const struct worker *w, const char *task)
 {
-	for (size_t low = 0, high = w->n_splits; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(task, w->splits[middle].task);
-		if (order == 0)
-			return w->splits[middle].partitions;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return 0;
+	const struct worker_split *s =
+		w->n_splits > 0 ? bsearch(task, w->splits, w->n_splits, sizeof(*w->splits), by_task)
+				: NULL;
+
+	return s ? s->partitions : 0;
 }
 
 unsigned worker_slots(const struct worker *w, const char *queue)

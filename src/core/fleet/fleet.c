@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "core/fleet/fleet_draft.h"
 #include "core/fleet/identity.h"
 #include "core/fleet/rank.h"
@@ -107,23 +108,36 @@ static void member_free(struct member *m)
 	free(m);
 }
 
+struct place {
+	const char *version, *id; /* NULL: any version; behind all ids */
+	int64_t session;
+};
+
+static int by_version(const void *place, const void *member)
+{
+	const struct place *p = place;
+	const struct worker *w = (*(struct member *const *)member)->worker;
+	int order = p->version ? strcmp(p->version, w->version) : 0;
+
+	return order ? order : strcmp(p->id, w->id);
+}
+
 /* The first place in the list that is not before this version and id; without a version, by id. */
 static size_t lower_bound(struct member *const *list, size_t n, const char *version, const char *id)
 {
-	size_t low = 0;
+	const struct place key = {.version = version, .id = id};
 
-	while (low < n) {
-		size_t middle = low + (n - low) / 2;
-		const struct worker *w = list[middle]->worker;
-		int order = version ? strcmp(w->version, version) : 0;
-		if (order == 0)
-			order = strcmp(w->id, id);
-		if (order < 0)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
+	return sort_place(&key, list, n, sizeof(*list), by_version);
+}
+
+static int by_session(const void *place, const void *member)
+{
+	const struct place *p = place;
+	const struct member *m = *(struct member *const *)member;
+
+	if (m->session != p->session)
+		return m->session < p->session ? 1 : -1;
+	return p->id ? strcmp(p->id, m->worker->id) : 1;
 }
 
 /*
@@ -131,19 +145,9 @@ static size_t lower_bound(struct member *const *list, size_t n, const char *vers
  */
 static size_t session_bound(const struct fleet *f, int64_t session, const char *id)
 {
-	size_t low = 0, n = f->n_members;
+	const struct place key = {.session = session, .id = id};
 
-	while (low < n) {
-		size_t middle = low + (n - low) / 2;
-		const struct member *m = f->by_session[middle];
-		bool before = m->session < session ||
-			      (m->session == session && (!id || strcmp(m->worker->id, id) < 0));
-		if (before)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
+	return sort_place(&key, f->by_session, f->n_members, sizeof(*f->by_session), by_session);
 }
 
 /*

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define NAMES_GROWTH 64 /* names of members that the list grows by */
 
@@ -94,19 +95,17 @@ static void mark(const struct others *o, struct member *m)
 		m->twin = o->machine.differ;
 }
 
+static int by_key(const void *key, const void *name)
+{
+	uint32_t x = *(const uint32_t *)key, y = ((const struct fleet_name *)name)->key;
+
+	return (x > y) - (x < y);
+}
+
 /* The place of the first name with that key, or where it would be. */
 static size_t first_named(const struct fleet *f, uint32_t key)
 {
-	size_t low = 0, n = f->n_names;
-
-	while (low < n) {
-		size_t middle = low + (n - low) / 2;
-		if (f->names[middle].key < key)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
+	return sort_place(&key, f->names, f->n_names, sizeof(*f->names), by_key);
 }
 
 /* Sets the keys of its hostname and node, and returns how many differ: mostly they are alike. */

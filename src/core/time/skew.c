@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 static int64_t step_of(int64_t tolerance_ms)
 {
@@ -80,16 +81,7 @@ static int by_offset(const void *a, const void *b)
 /* The number of sorted offsets below the limit. */
 static size_t count_below(const int64_t *sorted, size_t n, int64_t limit)
 {
-	size_t low = 0;
-
-	while (low < n) {
-		size_t middle = low + (n - low) / 2;
-		if (sorted[middle] < limit)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
+	return sort_place(&limit, sorted, n, sizeof(*sorted), by_offset);
 }
 
 /* The sorted offsets: one for each group of agreeing clocks of a host. */

@@ -1,5 +1,6 @@
 #include "core/time/tick.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -80,21 +81,16 @@ int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms)
 	return tick_floor(wall_ms, tick_ms, zone_ms) - (tick_ms < TICK_DAY_MS ? 0 : zone_ms);
 }
 
+static int by_name(const void *tick, const void *name)
+{
+	return strcmp(tick, name);
+}
+
 enum tick_place tick_place(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE],
 			   size_t n, const char *limit)
 {
 	if (strcmp(tick, floor) < 0 ||
 	    (n > 0 && strcmp(tick, names[0]) < 0 && (floor[0] || strcmp(names[0], limit) <= 0)))
 		return TICK_OLDER;
-	for (size_t low = 0, high = n; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(tick, names[middle]);
-		if (order == 0)
-			return TICK_CLAIMED;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return TICK_FREE;
+	return n > 0 && bsearch(tick, names, n, sizeof(*names), by_name) ? TICK_CLAIMED : TICK_FREE;
 }

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "core/time/calendar.h"
 #include "core/time/zone_rule.h"
 
@@ -155,19 +156,15 @@ void zone_free(struct zone *z)
 	free(z);
 }
 
+static int behind(const void *time, const void *change)
+{
+	return *(const int64_t *)time >= *(const int64_t *)change;
+}
+
 /* The number of changes up to that time. */
 static size_t changes_until(const struct zone *z, int64_t at)
 {
-	size_t low = 0, high = z->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (z->at[middle] <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sort_place(&at, z->at, z->n, sizeof(*z->at), behind);
 }
 
 int32_t zone_offset(const struct zone *z, int64_t at)

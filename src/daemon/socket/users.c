@@ -8,6 +8,7 @@
 
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "daemon/machine/offload.h"
 
 #define USER_BUFFER_MAX 65536
@@ -26,23 +27,18 @@ static void free_list(struct user *list, size_t n)
 	free(list);
 }
 
+static int by_name(const void *name, const void *user)
+{
+	return strcmp(name, ((const struct user *)user)->name);
+}
+
 /* The index of the name in the sorted list, or the index where it has to be inserted. */
 static size_t place_of(const struct users *u, const char *name, bool *ret_there)
 {
-	size_t low = 0, high = u->n;
+	size_t at = sort_place(name, u->list, u->n, sizeof(*u->list), by_name);
 
-	*ret_there = false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(u->list[middle].name, name);
-		if (order == 0)
-			*ret_there = true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	*ret_there = at < u->n && strcmp(u->list[at].name, name) == 0;
+	return at;
 }
 
 /* --- in the thread ------------------------------------------------------------ */

@@ -18,19 +18,18 @@ static const struct listing *listing_in(const struct leaders *l, const char *gro
 	return NULL;
 }
 
+static int by_key(const void *name, const void *guest)
+{
+	return strcmp(name, (*(struct guest *const *)guest)->name);
+}
+
 struct guest *groups_find(const struct leaders *l, const char *name)
 {
-	for (size_t low = 0, high = l->n_guests; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, l->guests[middle]->name);
-		if (order == 0)
-			return l->guests[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	struct guest **at =
+		l->n_guests > 0 ? bsearch(name, l->guests, l->n_guests, sizeof(*l->guests), by_key)
+				: NULL;
+
+	return at ? *at : NULL;
 }
 
 /* If the worker's i-th task is not known: a task of ours in the same group, else NULL. */

@@ -8,6 +8,7 @@
 #include "base/text/name.h"
 #include "core/time/schedule.h"
 #include "node/election/leaders.h"
+#include "wire/reader.h"
 
 static void listing_free(struct listing *listing)
 {
@@ -87,22 +88,24 @@ void listings_done(struct leaders *l)
 	free(l->listings);
 }
 
+static int by_start(const void *name, const void *listing)
+{
+	const struct reader_text *key = name;
+	const char *other = (*(struct listing *const *)listing)->name;
+	int order = strncmp(key->data, other, key->len);
+
+	return order ? order : -(other[key->len] != '\0');
+}
+
 struct listing *listings_find(const struct leaders *l, const char *name, size_t len)
 {
-	if (len > NAME_TASK_MAX || memchr(name, '\0', len))
-		return NULL; /* a client may send anything */
-	for (size_t low = 0, high = l->n_listings; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		struct listing *listing = l->listings[middle];
-		int order = strncmp(name, listing->name, len);
-		if (order == 0 && listing->name[len] == '\0')
-			return listing;
-		if (order <= 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	const struct reader_text key = {name, len};
+	struct listing **at = NULL;
+
+	/* A client may send anything. */
+	if (len <= NAME_TASK_MAX && !memchr(name, '\0', len) && l->n_listings > 0)
+		at = bsearch(&key, l->listings, l->n_listings, sizeof(*l->listings), by_start);
+	return at ? *at : NULL;
 }
 
 struct listing *listings_find_of(const struct leaders *l, const char *name)

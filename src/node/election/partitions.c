@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/text/names.h"
 #include "core/fleet/identity.h"
 #include "node/election/leaders.h"
@@ -53,22 +54,22 @@ void partitions_add_rule(struct partitions *p, const struct partitions_rule *rul
 	qsort(p->rules, p->n, sizeof(*p->rules), by_name);
 }
 
+/* A rule named "TASK:..." is not before its task, and others that begin with that name may be. */
+static int by_task(const void *task, const void *rule)
+{
+	const char *name = ((const struct partitions_rule *)rule)->name;
+	size_t len = strlen(task);
+	int order = strncmp(task, name, len);
+
+	return order ? order : name[len] < ':';
+}
+
 const struct partitions_rule *partitions_rule(const struct leaders *l, const char *task)
 {
 	const struct partitions *p = &l->partitions;
-	size_t low = 0, high = p->n, len = strlen(task);
+	size_t at = sort_place(task, p->rules, p->n, sizeof(*p->rules), by_task);
 
-	/* Finds the first rule that is not before "TASK:"; a task usually has one rule. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const char *name = p->rules[middle].name;
-		int order = strncmp(name, task, len);
-		if (order < 0 || (order == 0 && name[len] < ':'))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->n && strcmp(p->rules[low].task, task) == 0 ? &p->rules[low] : NULL;
+	return at < p->n && strcmp(p->rules[at].task, task) == 0 ? &p->rules[at] : NULL;
 }
 
 enum partitions_state partitions_judge(const struct leaders *l, const struct listing *listing,

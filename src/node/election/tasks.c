@@ -179,19 +179,18 @@ void tasks_drop_gone(struct leaders *l)
 	tasks_index(l);
 }
 
+static int by_key(const void *name, const void *task)
+{
+	return strcmp(name, (*(struct task *const *)task)->name);
+}
+
 struct task *tasks_find_any(const struct leaders *l, const char *name)
 {
-	for (size_t low = 0, high = l->n_tasks; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, l->tasks[middle]->name);
-		if (order == 0)
-			return l->tasks[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	struct task **at = l->n_tasks > 0
+				   ? bsearch(name, l->tasks, l->n_tasks, sizeof(*l->tasks), by_key)
+				   : NULL;
+
+	return at ? *at : NULL;
 }
 
 static struct task *task_new(struct leaders *l, const char *name)

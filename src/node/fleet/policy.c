@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "node/tree/paths.h"
 
 /* --- what is known -------------------------------------------------------- */
@@ -32,19 +33,29 @@ static int compare_items(const struct policy_item *x, const struct policy_item *
 	return order ? order : strcmp(x->name, y->name);
 }
 
+static int by_item(const void *a, const void *b)
+{
+	return compare_items(a, *(struct policy_item *const *)b);
+}
+
+struct subject {
+	enum policy_kind kind;
+	const char *task, *node;
+};
+
+static int by_subject(const void *subject, const void *item)
+{
+	const struct subject *s = subject;
+
+	return -policy_compare(*(struct policy_item *const *)item, s->kind, s->task, s->node);
+}
+
 size_t policy_place(const struct policy *p, enum policy_kind kind, const char *task,
 		    const char *node)
 {
-	size_t low = 0, high = p->n;
+	const struct subject key = {kind, task, node};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (policy_compare(p->items[middle], kind, task, node) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sort_place(&key, p->items, p->n, sizeof(*p->items), by_subject);
 }
 
 size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char *task,
@@ -62,18 +73,11 @@ size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char 
 /* Inserts the item in its place: items come one by one, and there may be very many. */
 static void insert_item(struct policy *p, struct policy_item *item)
 {
-	size_t low = 0, high = p->n;
+	size_t at = sort_place(item, p->items, p->n, sizeof(*p->items), by_item);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (compare_items(p->items[middle], item) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	p->items = mem_resize(p->items, p->n + 1, sizeof(*p->items));
-	memmove(p->items + low + 1, p->items + low, (p->n - low) * sizeof(*p->items));
-	p->items[low] = item;
+	memmove(p->items + at + 1, p->items + at, (p->n - at) * sizeof(*p->items));
+	p->items[at] = item;
 	p->n++;
 }
 

@@ -77,19 +77,17 @@ struct task *queue_task(const struct queue *queue)
 	return tasks_find_any(queue->queues->leaders, queue->name);
 }
 
+static int by_key(const void *name, const void *queue)
+{
+	return strcmp(name, (*(struct queue *const *)queue)->name);
+}
+
 struct queue *queue_find(const struct queues *q, const char *name)
 {
-	for (size_t low = 0, high = q->n; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, q->list[middle]->name);
-		if (order == 0)
-			return q->list[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	struct queue **at =
+		q->n > 0 ? bsearch(name, q->list, q->n, sizeof(*q->list), by_key) : NULL;
+
+	return at ? *at : NULL;
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/text/names.h"
 
 #define RETRY_MS   1000
@@ -17,16 +18,7 @@ static void list(struct folder *f);
 /* The first place that is not before the name. */
 static size_t place_of(char *const *names, size_t n, const char *name)
 {
-	size_t low = 0;
-
-	while (low < n) {
-		size_t middle = low + (n - low) / 2;
-		if (strcmp(names[middle], name) < 0)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
+	return sort_place(&name, names, n, sizeof(*names), names_compare);
 }
 
 size_t folder_place(const struct folder *f, const char *name)
@@ -102,19 +94,17 @@ void folder_touch(struct folder *f)
 
 static void ask_wanted(struct folder *f);
 
+static int by_name(const void *name, const void *wanted)
+{
+	return strcmp(name, ((const struct folder_wanted *)wanted)->name);
+}
+
 /* The index of the name among the wanted ones; n_wanted: it is not there. */
 static size_t find_wanted(const struct folder *f, const char *name)
 {
-	size_t low = 0, high = f->n_wanted;
+	size_t at = sort_place(name, f->wanted, f->n_wanted, sizeof(*f->wanted), by_name);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (strcmp(f->wanted[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < f->n_wanted && strcmp(f->wanted[low].name, name) == 0 ? low : f->n_wanted;
+	return at < f->n_wanted && strcmp(f->wanted[at].name, name) == 0 ? at : f->n_wanted;
 }
 
 static void forget_wanted(struct folder *f)

@@ -8,6 +8,7 @@
 #include "api/output.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define TEXT_SIZE 120
 #define RUN_BYTES 13 /* of the page, besides its text */
@@ -55,22 +56,26 @@ void strips_done(struct strips *s)
 	free(s->runs);
 }
 
+struct strip_place {
+	const char *name;
+	bool behind; /* all runs of that task */
+};
+
+static int by_place(const void *place, const void *run)
+{
+	const struct strip_place *p = place;
+	const char *task = json_text(*(const json_t *const *)run, "task", "");
+	int order = compare_names(p->name, task_length(p->name), task, task_length(task));
+
+	return order ? order : p->behind;
+}
+
 /* The place of the first run whose task is not before the name; behind: of the first behind it. */
 static size_t find(const struct strips *s, const char *name, bool behind)
 {
-	size_t low = 0, high = s->n, len = task_length(name);
+	const struct strip_place key = {name, behind};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const char *task = json_text(s->runs[middle], "task", "");
-		int order = compare_names(task, task_length(task), name, len);
-
-		if (order < 0 || (behind && order == 0))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sort_place(&key, s->runs, s->n, sizeof(*s->runs), by_place);
 }
 
 /* NULL: it never began; the record of a missed one says when that was decided. */

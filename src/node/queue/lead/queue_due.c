@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "node/queue/lead/queue_lead.h"
 #include "node/tree/paths.h"
 
@@ -13,23 +14,19 @@
 
 /* --- folders -------------------------------------------------------------- */
 
-static bool is_before(const struct due_folder *f, int64_t minute, bool callbacks)
+static int by_minute(const void *a, const void *b)
 {
-	return f->minute < minute || (f->minute == minute && !f->callbacks && callbacks);
+	const struct due_folder *x = a, *y = *(struct due_folder *const *)b;
+	int order = (x->minute > y->minute) - (x->minute < y->minute);
+
+	return order ? order : x->callbacks - y->callbacks;
 }
 
 static size_t place_of(const struct due_set *d, int64_t minute, bool callbacks)
 {
-	size_t low = 0, high = d->n;
+	const struct due_folder key = {.minute = minute, .callbacks = callbacks};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (is_before(d->folders[middle], minute, callbacks))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sort_place(&key, d->folders, d->n, sizeof(*d->folders), by_minute);
 }
 
 static struct due_folder *folder_of(struct queue_lead *lead, int64_t minute, bool callbacks,

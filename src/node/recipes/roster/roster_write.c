@@ -6,20 +6,17 @@
 
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "node/tree/paths.h"
+
+static int by_node(const void *node, const void *entry)
+{
+	return strcmp(node, ((const struct roster_entry *)entry)->node);
+}
 
 static size_t place_of(const struct roster *r, const char *node)
 {
-	size_t low = 0, high = r->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (strcmp(r->entries[middle].node, node) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sort_place(node, r->entries, r->n, sizeof(*r->entries), by_node);
 }
 
 struct roster_entry *roster_find(const struct roster *r, const char *node)
