@@ -2,7 +2,7 @@
 SONAME := libzkleader.so.0
 SHARED := libzkleader.so.$(VERSION)
 API := $(patsubst src/%.c,%,$(filter-out %/json.c %/output.c %/follow.c %/context.c,$(call layer,api))) check/check \
-	$(addprefix base/text/,duration name utf8 printable options uuid_text) base/mem base/buffer base/clock base/fd \
+	$(addprefix base/text/,duration name printable options uuid_text) base/mem base/utf8 base/buffer base/clock base/fd \
 	wire/keys wire/reader wire/pack wire/rpc core/queue/job_id
 # zkleader-check knows nothing of jobs, whose ids need libuuid.
 CHECK := check/check_main $(filter-out api/job_api core/queue/job_id base/text/uuid_text,$(API))

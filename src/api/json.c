@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text/printable.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "wire/reader.h"
 
 #define NUMBER_SIZE 24

@@ -7,7 +7,7 @@
 #include <msgpack/pack.h>
 
 #include "base/clock.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "wire/reader.h"
 
 #define HEAD_MAX 5 /* bytes of the head of a map */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log/errout.h"
 #include "base/log/journal.h"
+#include "base/utf8.h"
 
 #define PREFIX_LEN 3  /* length of "<N>" */
 #define MS_LEN	   4  /* length of ".NNN" */
@@ -101,42 +102,6 @@ static void put_text(struct line *l, const char *text)
 }
 
 /*
- * Decodes the character at s, which ends in a NUL: its length and code point, or 0 where it is no
- * UTF-8, which includes overlong forms, surrogates and what lies beyond U+10FFFF.
- */
-static size_t decode_utf8(const unsigned char *s, uint32_t *ret_code)
-{
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t len;
-	uint32_t code;
-
-	if (s[0] < 0x80) {
-		*ret_code = s[0];
-		return 1;
-	} else if ((s[0] & 0xe0) == 0xc0) {
-		len = 2;
-		code = s[0] & 0x1fU;
-	} else if ((s[0] & 0xf0) == 0xe0) {
-		len = 3;
-		code = s[0] & 0x0fU;
-	} else if ((s[0] & 0xf8) == 0xf0) {
-		len = 4;
-		code = s[0] & 0x07U;
-	} else {
-		return 0;
-	}
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80) /* also stops at the NUL */
-			return 0;
-		code = code << 6 | (s[i] & 0x3fU);
-	}
-	if (code < smallest[len] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	*ret_code = code;
-	return len;
-}
-
-/*
  * Characters that act instead of being seen: C0, DEL and C1 controls (a terminal takes U+009B for
  * the start of an escape), line and paragraph separators, and those that turn the order of the
  * text.
@@ -185,15 +150,15 @@ static void put_char(struct line *l, enum log_format format, const unsigned char
 
 static void put_quoted(struct line *l, enum log_format format, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
+	const char *end = text + strlen(text);
 
 	put_text(l, "\"");
-	while (*s != '\0' && !l->full) {
+	while (text < end && !l->full) {
 		uint32_t code = 0;
-		size_t len = decode_utf8(s, &code);
+		size_t len = utf8_decode(text, (size_t)(end - text), &code);
 
-		put_char(l, format, s, len, code);
-		s += len > 0 ? len : 1;
+		put_char(l, format, (const unsigned char *)text, len, code);
+		text += len > 0 ? len : 1;
 	}
 	put_text(l, "\"");
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 
 #define ESCAPE_LEN 4 /* \xNN */
 #define CHAR_MAX_  (4 * ESCAPE_LEN)

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/text/name.h"
 #include "base/text/printable.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "cli/run/crontab.h"
 #include "cli/ui/command.h"
 #include "core/time/schedule.h"

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "control/ask/options.h"
 #include "core/queue/job_outcome.h"
 

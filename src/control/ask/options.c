@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "core/time/tick.h"
 
 #define ID_LEN 16

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/text/duration.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "control/answer/answers.h"
 #include "control/ask/nodes.h"
 #include "control/ask/held.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text/duration.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "control/answer/answers.h"
 #include "control/ask/explain_text.h"
 #include "control/ask/held.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/text/duration.h"
 #include "base/text/name.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 
 #define TIME_TAKES "a time such as 2026-11-20T02:00:00Z, or how long ago, such as 12h (s, m, h, d)"
 #define SECOND_MS  1000

@@ -3,7 +3,7 @@
 #define ZKLEADER_WIRE_RECORDS_FIELDS_H
 
 #include "base/text/name.h"
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 #include "wire/keys.h"
 
 #define TIME_MAX_MS  INT64_C(253402300799999) /* the end of 9999, the last year of RFC 3339 */

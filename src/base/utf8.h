@@ -1,6 +1,6 @@
 /* UTF-8, which is what texts of messages and records are in. */
-#ifndef ZKLEADER_BASE_TEXT_UTF8_H
-#define ZKLEADER_BASE_TEXT_UTF8_H
+#ifndef ZKLEADER_BASE_UTF8_H
+#define ZKLEADER_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "base/text/utf8.h"
+#include "base/utf8.h"
 
 size_t utf8_decode(const char *text, size_t n, uint32_t *ret_code)
 {
