@@ -45,6 +45,12 @@ enum store_code {
 	STORE_ABANDONED,
 };
 
+/* No answer came: a change may have been made. */
+static inline bool store_is_lost(enum store_code code)
+{
+	return code == STORE_UNKNOWN || code == STORE_ABANDONED;
+}
+
 /* The server refused the request, and will refuse it again. */
 static inline bool store_is_refusal(enum store_code code)
 {

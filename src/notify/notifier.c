@@ -17,6 +17,7 @@
 #include "base/log/log.h"
 #include "base/log/notify.h"
 #include "base/mem.h"
+#include "base/min.h"
 #include "notify/channels.h"
 #include "notify/events.h"
 #include "notify/pings.h"
@@ -186,11 +187,6 @@ static void take_signals(struct notifier *n)
 	}
 }
 
-static int64_t min_ms(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void loop(struct notifier *n)
 {
 	while (!n->ended) {
@@ -200,13 +196,13 @@ static void loop(struct notifier *n)
 
 		if (n->spool.n > 0)
 			read_channels(n);
-		due_ms = min_ms(due_ms, sends_advance(&n->sends));
-		due_ms = min_ms(due_ms, http_due_ms(&n->http));
-		due_ms = min_ms(due_ms, events_due_ms(&n->events));
-		due_ms = min_ms(min_ms(due_ms, n->look_ms), follow_due_ms(&n->follow));
+		due_ms = min64(due_ms, sends_advance(&n->sends));
+		due_ms = min64(due_ms, http_due_ms(&n->http));
+		due_ms = min64(due_ms, events_due_ms(&n->events));
+		due_ms = min64(min64(due_ms, n->look_ms), follow_due_ms(&n->follow));
 		log_catch_up();
 		if (log_lost() > 0)
-			due_ms = min_ms(due_ms, clock_boot_ms() + LOG_MS);
+			due_ms = min64(due_ms, clock_boot_ms() + LOG_MS);
 		left = due_ms - clock_boot_ms();
 		left = left < 0 ? 0 : left > WAIT_MAX_MS ? WAIT_MAX_MS : left;
 		/* poll(2) ignores descriptors that are -1. */

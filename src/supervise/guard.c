@@ -23,6 +23,7 @@
 #include "api/handle.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/min.h"
 #include "supervise/job.h"
 #include "supervise/launch.h"
 #include "supervise/tree.h"
@@ -49,11 +50,6 @@ struct guard {
 	int64_t renew_sent_ms;
 	uint32_t renew_id; /* 0: none is outstanding */
 };
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* --- starting ------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "api/handle.h"
 #include "api/json.h"
 #include "base/clock.h"
+#include "base/min.h"
 #include "base/text/duration.h"
 
 #define RENEW_LIMIT_MS 5000 /* time for the answer to the first renewal */
@@ -98,11 +99,6 @@ static int begin_lease(struct job *job, int64_t *ret_deadline)
 static int64_t within(int64_t value, int64_t least, int64_t most)
 {
 	return value < least ? least : value > most ? most : value;
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* Derives the job's times from its first lease. */

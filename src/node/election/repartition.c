@@ -290,7 +290,7 @@ static void look_back(struct partitions_change *c)
 
 static void end_unread(struct partitions_change *c, const struct store_reply *reply)
 {
-	bool gone = reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+	bool gone = store_is_lost(reply->code);
 
 	end(c, PARTITIONS_FAILED, gone ? "the connection went, and it was not done" : reply->text);
 }

@@ -67,8 +67,7 @@ static void heard(const struct transactions *b, const struct sent *s,
 static void on_reply(void *arg, const struct store_reply *reply)
 {
 	struct sent *s = arg;
-	size_t guilty = reply->code == STORE_OK || reply->code == STORE_UNKNOWN ||
-					reply->code == STORE_ABANDONED ||
+	size_t guilty = reply->code == STORE_OK || store_is_lost(reply->code) ||
 					reply->code == STORE_NO_AUTH
 				? s->n
 				: culprit(s, reply);

@@ -36,11 +36,6 @@ static struct store *store_of(const struct lists *l)
 	return l->registry->session->store;
 }
 
-static bool is_lost(const struct store_reply *reply)
-{
-	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
-}
-
 /* --- lists of others ------------------------------------------------------ */
 
 static struct lists_entry *find(const struct lists *l, const char *digest)
@@ -114,7 +109,7 @@ static void on_list(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_ABANDONED)
 		return;
 	l->reads--;
-	if (e && !e->list && !is_lost(reply)) {
+	if (e && !e->list && !store_is_lost(reply->code)) {
 		e->asked = false;
 		if (reply->code == STORE_OK) {
 			take(l, e, reply->data, reply->len);
@@ -131,7 +126,7 @@ static void on_list(void *arg, const struct store_reply *reply)
 		if (lists_settled(l) && (e->list || !before))
 			folder_touch(&l->registry->workers);
 	}
-	if (!is_lost(reply))
+	if (!store_is_lost(reply->code))
 		ask_all(l);
 }
 

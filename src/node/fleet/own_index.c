@@ -70,11 +70,6 @@ static void on_due(void *arg)
 
 static void read_record(struct own_index *o);
 
-static bool is_lost(const struct store_reply *reply)
-{
-	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
-}
-
 static void on_exists(void *arg, const struct store_reply *reply)
 {
 	struct own_index *o = arg;
@@ -93,7 +88,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	char path[STORE_PATH_MAX];
 
 	o->asking = o->unread = false;
-	if (is_lost(reply))
+	if (store_is_lost(reply->code))
 		return;
 	path_of_node(o->registry->settings, o->registry->node, path);
 	if (reply->code == STORE_NO_NODE && !obstacle(o)) {
@@ -135,7 +130,7 @@ static void on_proved(void *arg, const struct store_reply *reply)
 	struct own_index *o = arg;
 
 	o->asking = false;
-	if (is_lost(reply))
+	if (store_is_lost(reply->code))
 		return;
 	if (reply->code == STORE_OK && o->known && !obstacle(o)) {
 		/*

@@ -117,7 +117,7 @@ static void on_registration_reply(void *arg, const struct store_reply *reply)
 		retry_later(r); /* a new connection comes before, as a rule */
 	}
 	worker_free(w);
-	if (reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED)
+	if (!store_is_lost(reply->code))
 		registration_refused(r, reply);
 }
 
@@ -238,8 +238,7 @@ static void on_found(void *arg, const struct store_reply *reply)
 	struct worker *w = NULL;
 	const char *why;
 
-	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN || r->id[0] ||
-	    r->attempt)
+	if (store_is_lost(reply->code) || r->id[0] || r->attempt)
 		/* the next connection looks again, or there is nothing to look for any more */
 		return;
 	bool ours = reply->code == STORE_OK &&
@@ -303,8 +302,7 @@ static void on_parent_reply(void *arg, const struct store_reply *reply)
 	r->parents_pending--;
 	if (store_is_refusal(reply->code))
 		refused_by_server(r, "making the root", reply);
-	if (r->parents_pending > 0 || reply->code == STORE_ABANDONED ||
-	    reply->code == STORE_UNKNOWN)
+	if (r->parents_pending > 0 || store_is_lost(reply->code))
 		return;
 	if (!r->id[0] || r->again)
 		retry_later(r);

@@ -109,11 +109,6 @@ void notices_drop_all(struct notices *n)
 
 /* --- its znode ------------------------------------------------------------ */
 
-static bool answered(const struct store_reply *reply)
-{
-	return reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED;
-}
-
 static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct notices *n = arg;
@@ -122,7 +117,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 	n->there = reply->code == STORE_OK || reply->code == STORE_NODE_EXISTS;
 	if (n->there)
 		host_timer_start(&n->timer, 0);
-	else if (answered(reply))
+	else if (!store_is_lost(reply->code))
 		notices_takeover_soon(n, NOTICES_RETRY_MS);
 }
 
@@ -154,7 +149,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 	/* If the answer is lost, the znode is created again and then exists already. */
 	m->state = reply->code == STORE_OK || reply->code == STORE_NODE_EXISTS ? NOTICE_THERE
 									       : NOTICE_TO_NOTE;
-	if (answered(reply) && m->state == NOTICE_TO_NOTE) {
+	if (!store_is_lost(reply->code) && m->state == NOTICE_TO_NOTE) {
 		notices_folder_missing(n, reply);
 		return;
 	}
@@ -176,7 +171,7 @@ static void on_gone(void *arg, const struct store_reply *reply)
 {
 	struct notice *m = arg;
 
-	if (answered(reply))
+	if (!store_is_lost(reply->code))
 		drop(m->notices, m);
 	else
 		m->state = NOTICE_THERE; /* asked for again once the session is up */
@@ -200,7 +195,7 @@ static void on_marked(void *arg, const struct store_reply *reply)
 	struct notices *n = m->notices;
 
 	m->asking = false;
-	if (!answered(reply))
+	if (store_is_lost(reply->code))
 		return; /* asked again once the session is up */
 	m->taken |= m->unsure && reply->code == STORE_OK;
 	m->unsure = false; /* if that failed, one notice too many is better than none */
@@ -213,7 +208,7 @@ static void on_led_folder(void *arg, const struct store_reply *reply)
 	struct notice *m = arg;
 	char path[STORE_PATH_MAX];
 
-	if (!answered(reply)) {
+	if (store_is_lost(reply->code)) {
 		m->asking = false;
 		return;
 	}

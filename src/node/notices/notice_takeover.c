@@ -82,7 +82,7 @@ static void on_taken_over(void *arg, const struct store_reply *reply)
 	} else {
 		notice_free(m);
 	}
-	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN) {
+	if (store_is_lost(reply->code)) {
 		end(k);
 		return;
 	}
@@ -114,7 +114,7 @@ static void on_notice(void *arg, const struct store_reply *reply)
 	struct notice_record record;
 	const char *why;
 
-	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN) {
+	if (store_is_lost(reply->code)) {
 		end(k);
 		return;
 	}

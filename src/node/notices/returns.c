@@ -40,11 +40,6 @@ static void collect_soon(struct returns *r, int64_t ms)
 	host_timer_start(&r->collect, ms + count_before(r) * RETURNS_STAGGER_MS);
 }
 
-static bool is_lost(const struct store_reply *reply)
-{
-	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
-}
-
 /* --- the own note --------------------------------------------------------- */
 
 static void on_noted(void *arg, const struct store_reply *reply);
@@ -199,7 +194,7 @@ static void on_read(void *arg, const struct store_reply *reply)
 	struct notice_record note;
 	const char *why;
 
-	if (is_lost(reply)) {
+	if (store_is_lost(reply->code)) {
 		end(r);
 		if (reply->code == STORE_UNKNOWN)
 			collect_soon(r, RETURNS_AGAIN_MS);

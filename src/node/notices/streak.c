@@ -156,7 +156,7 @@ static void on_read(void *arg, const struct store_reply *reply)
 	struct streak *s = arg;
 	const char *why = reply->text;
 
-	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN) {
+	if (store_is_lost(reply->code)) {
 		answer(s, reply);
 	} else if (reply->code == STORE_NO_NODE) {
 		write_end(s, -1);
@@ -179,7 +179,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct streak *s = arg;
 
-	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN)
+	if (store_is_lost(reply->code))
 		answer(s, reply);
 	else if (reply->code == STORE_OK || reply->code == STORE_NODE_EXISTS)
 		look(s);
@@ -190,8 +190,8 @@ static void on_folder(void *arg, const struct store_reply *reply)
 static void on_written(void *arg, const struct store_reply *reply)
 {
 	struct streak *s = arg;
-	bool ours = reply->code != STORE_OK && reply->code != STORE_UNKNOWN &&
-		    reply->code != STORE_ABANDONED && reply->failed_op >= (int)s->ops.n;
+	bool ours = reply->code != STORE_OK && !store_is_lost(reply->code) &&
+		    reply->failed_op >= (int)s->ops.n;
 	char path[STORE_PATH_MAX];
 
 	if (!ours) {

@@ -108,7 +108,7 @@ void op_stall(struct queue_op *op)
 
 bool queue_is_cut(const struct store_reply *reply)
 {
-	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+	return store_is_lost(reply->code);
 }
 
 /* The servers have refused the request. */

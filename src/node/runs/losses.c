@@ -130,11 +130,6 @@ static bool is_looked_at(const struct losses *x, const struct task *t)
 	return k != NULL;
 }
 
-static bool answered(const struct store_reply *reply)
-{
-	return reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED;
-}
-
 /* The tick that is being read, or was read last; the oldest comes first. */
 static const char *tick_of(const struct losses_look *k)
 {
@@ -147,7 +142,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 {
 	struct losses_look *k = arg;
 
-	if (!answered(reply)) {
+	if (store_is_lost(reply->code)) {
 		give_up(k);
 		return;
 	}
@@ -223,7 +218,7 @@ static void judge(struct losses_look *k, struct task *t, struct run_record *reco
 static void on_record(void *arg, const struct store_reply *reply)
 {
 	struct losses_look *k = arg;
-	struct task *t = answered(reply) ? task_of(k) : NULL;
+	struct task *t = !store_is_lost(reply->code) ? task_of(k) : NULL;
 	struct run_record record;
 	const char *why;
 
@@ -276,7 +271,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 {
 	struct losses_look *k = arg;
 
-	if (!answered(reply) || !task_of(k)) {
+	if (store_is_lost(reply->code) || !task_of(k)) {
 		give_up(k);
 		return;
 	}

@@ -139,7 +139,7 @@ static void on_node(void *arg, const struct store_reply *reply)
 {
 	struct read *read = arg;
 	struct folder *f = read->folder;
-	bool answered = reply->code != STORE_ABANDONED && reply->code != STORE_UNKNOWN;
+	bool answered = !store_is_lost(reply->code);
 	size_t at = find_wanted(f, read->name);
 
 	f->reads--;
@@ -246,7 +246,7 @@ static void list_later(struct folder *f, int64_t ms)
 /* A failed list has set no watch, so the folder is listed again later. */
 static void on_unlisted(struct folder *f, const struct store_reply *reply)
 {
-	if (reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
+	if (store_is_lost(reply->code))
 		return; /* the next connection lists it */
 	f->asked = true;
 	if (reply->code == STORE_NO_NODE) {

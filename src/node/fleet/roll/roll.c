@@ -178,7 +178,7 @@ static void on_looked(void *arg, const struct store_reply *reply)
 
 	if (reply->code == STORE_ABANDONED || r->state != ROLL_FOLLOWING)
 		return;
-	if (reply->code != STORE_OK && !roll_is_lost(reply)) {
+	if (reply->code != STORE_OK && !store_is_lost(reply->code)) {
 		distrust(r, reply->text);
 	} else if (reply->code == STORE_OK && reply->stat.pzxid > r->zxid) {
 		if (r->lag_zxid != 0)

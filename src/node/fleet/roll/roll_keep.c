@@ -160,7 +160,7 @@ static void on_keeper(void *arg, const struct store_reply *reply)
 {
 	struct roll *r = arg;
 
-	if (roll_is_lost(reply) || r->state == ROLL_OFF)
+	if (store_is_lost(reply->code) || r->state == ROLL_OFF)
 		return;
 	r->vacant = reply->code == STORE_NO_NODE;
 	if (reply->code == STORE_OK && reply->stat.owner == store_session(r->session->store)) {
@@ -199,7 +199,7 @@ static void on_claimed(void *arg, const struct store_reply *reply)
 {
 	struct roll *r = arg;
 
-	if (roll_is_lost(reply) || r->state != ROLL_SEEKING)
+	if (store_is_lost(reply->code) || r->state != ROLL_SEEKING)
 		return;
 	r->there |= reply->code == STORE_NODE_EXISTS && reply->failed_op == 0;
 	if (reply->code == STORE_OK) {
@@ -245,7 +245,7 @@ static void on_deposed(void *arg, const struct store_reply *reply)
 {
 	struct roll *r = arg;
 
-	if (!roll_is_lost(reply) && r->state == ROLL_SEEKING)
+	if (!store_is_lost(reply->code) && r->state == ROLL_SEEKING)
 		keep_watched(r);
 }
 

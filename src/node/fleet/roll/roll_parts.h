@@ -8,11 +8,6 @@
 #define ROLL_AGAIN_MS 200 /* until a write that was refused is tried again */
 
 /* No server has answered. */
-static inline bool roll_is_lost(const struct store_reply *reply)
-{
-	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
-}
-
 /* Lists the folder after a while, in which no more is done; from then on it is watched. */
 void roll_seek(struct roll *r, int64_t ms);
 /* Whoever keeps the roll, or is about to, has some time, in which the folder is not listed. */

@@ -246,7 +246,7 @@ static void on_published(void *arg, const struct store_reply *reply)
 {
 	struct roll *r = arg;
 
-	if (roll_is_lost(reply))
+	if (store_is_lost(reply->code))
 		return;
 	r->busy = false;
 	if (r->state != ROLL_KEEPING)

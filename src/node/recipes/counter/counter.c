@@ -249,7 +249,7 @@ static void on_read(void *arg, const struct store_reply *reply)
 	char path[STORE_PATH_MAX];
 	const char *why;
 
-	if (!answered(op) || reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
+	if (!answered(op) || store_is_lost(reply->code))
 		return;
 	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
 		give_up(op, "refused by the ZooKeeper server");

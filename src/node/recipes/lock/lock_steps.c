@@ -27,7 +27,7 @@ static void begin(struct lock *l)
 /* Counts an answer; the last one of the step leads to the next step. */
 static void landed(struct lock *l, const struct store_reply *reply)
 {
-	l->seen.cut |= reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+	l->seen.cut |= store_is_lost(reply->code);
 	if (--l->flying == 0)
 		lock_stepped(l);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/min.h"
 #include "base/text/names.h"
 #include "node/recipes/rolling/rolling_op.h"
 #include "node/session/id.h"
@@ -52,23 +53,18 @@ static void end(struct rolling_op *op)
 		free_op(op);
 }
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Sets the timer for the next deadline. */
 static void wake(struct rolling *r)
 {
 	int64_t now = host_now_ms(r->session->host), first = INT64_MAX;
 
 	for (const struct rolling_op *op = LIST_FIRST(&r->ops); op; op = LIST_NEXT(op, link)) {
-		first = sooner(first, op->deadline_ms);
+		first = min64(first, op->deadline_ms);
 		/* An op with outstanding requests continues with their answers. */
 		if (op->retry_ms > 0 && op->pending == 0)
-			first = sooner(first, op->retry_ms);
+			first = min64(first, op->retry_ms);
 		if (op->ask.order == ROLLING_FREE)
-			first = sooner(first, now + ROLLING_LOOK_MS);
+			first = min64(first, now + ROLLING_LOOK_MS);
 	}
 	if (first == INT64_MAX)
 		host_timer_stop(&r->due);

@@ -109,7 +109,7 @@ static struct rolling_op *answered(struct read *read, const struct store_reply *
 	free(read);
 	if (!rolling_answered(op))
 		return NULL;
-	op->broken |= reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+	op->broken |= store_is_lost(reply->code);
 	if (store_is_refusal(reply->code))
 		op->refused = store_refused_why(reply->code);
 	return op;

@@ -20,7 +20,7 @@ static void on_armed(void *arg, const struct store_reply *reply)
 	struct rolling_op *op = arg;
 	char group[STORE_PATH_MAX];
 
-	if (!rolling_answered(op) || reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
+	if (!rolling_answered(op) || store_is_lost(reply->code))
 		return;
 	path_of_rolling(op->rolling->registry->settings, op->ask.group, NULL, NULL, group);
 	bool same = reply->code == STORE_OK &&

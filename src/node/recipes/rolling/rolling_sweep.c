@@ -14,18 +14,13 @@
 
 static void next_group(struct rolling *r);
 
-static bool is_lost(const struct store_reply *reply)
-{
-	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
-}
-
 /* Handles each answer. A lost one ends the sweep, which starts again once the session is up. */
 static void end_one(struct rolling *r, const struct store_reply *reply)
 {
 	struct rolling_sweep *s = &r->sweep;
 
 	s->pending--;
-	s->broken |= is_lost(reply);
+	s->broken |= store_is_lost(reply->code);
 	if (s->pending > 0 || (s->at < s->n && !s->broken))
 		return;
 	names_free(s->groups, s->n);
@@ -70,7 +65,7 @@ static void on_queue(void *arg, const struct store_reply *reply)
 {
 	struct rolling *r = arg;
 
-	if (is_lost(reply)) {
+	if (store_is_lost(reply->code)) {
 		end_one(r, reply);
 		return;
 	}

@@ -48,7 +48,7 @@ static void end(struct closing *c)
 /* Whether the server has answered. */
 static bool took(struct closing *c, const struct store_reply *reply)
 {
-	if (reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED)
+	if (!store_is_lost(reply->code))
 		return true;
 	c->broken = true;
 	return false;

@@ -71,7 +71,7 @@ void roster_written(struct roster *r, struct roster_ask *ask, enum store_code co
 	if (!waits(r, ask))
 		return;
 	ask->sent = false;
-	ask->unknown |= code == STORE_UNKNOWN || code == STORE_ABANDONED;
+	ask->unknown |= store_is_lost(code);
 	if (code == STORE_OK)
 		tell(r, ask, ROSTER_DONE);
 }

@@ -137,7 +137,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 {
 	struct roster_change *c = arg;
 	struct roster *r = c->roster;
-	bool lost = reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+	bool lost = store_is_lost(reply->code);
 	char path[STORE_PATH_MAX];
 
 	r->writing = false;
