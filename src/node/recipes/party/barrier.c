@@ -10,94 +10,20 @@
 #include "base/mem.h"
 #include "node/recipes/party/party_parts.h"
 
-static bool is_last(const struct party *p, uint64_t id)
+static int index_of(const struct party *p, uint64_t id)
 {
 	const struct barrier_record *r = p->rounds;
 
-	for (size_t i = 0; r->n_rounds > 0 && i < r->sizes[0]; i++)
+	for (size_t i = 0; i < r->n_ids; i++)
 		if (r->ids[i] == id)
-			return true;
-	return false;
-}
-
-/* All members that were counted share one place. */
-static int index_of(const struct party *p, uint64_t id)
-{
-	for (size_t i = 0; i < p->rounds->n_ids; i++)
-		if (p->rounds->ids[i] == id)
-			return 0;
+			return i < r->sizes[0] ? 0 : 1;
 	return -1;
 }
 
-/* Whether the member may have been counted in a round that the record no longer has. */
-static bool is_forgotten(const struct party *p, const struct party_member *m)
+static void fill_sight(struct party *p, struct party_sight *s)
 {
-	int64_t first = p->rounds->round - (int64_t)p->rounds->n_rounds + 1;
-
-	return m->placed && (!p->there || p->czxid != m->czxid || first > m->round + 1);
-}
-
-/* --- next steps of a member ----------------------------------------------- */
-
-/*
- * The member was counted. Without a command it is done, and a node of a repeated attempt is
- * deleted.
- */
-static void be_counted(struct party *p, struct party_member *m, const struct party_ticket *own)
-{
-	const struct party_answer answer = {.outcome = PARTY_OPENED,
-					    .round = is_last(p, m->id) ? p->rounds->round : 0,
-					    .count = m->count};
-
-	m->round = answer.round;
-	m->czxid = p->czxid;
-	m->deadline_ms = INT64_MAX;
-	party_move(m, m->kind != 'c' ? PARTY_ENDS : m->fn ? PARTY_RUNS : PARTY_LOSES);
-	if (own && m->state != PARTY_RUNS)
-		party_delete_node(p, own, PARTY_IN_ANY_CASE);
-	else if (m->state != PARTY_RUNS) {
-		party_tell(m, &answer);
-		return;
-	}
-	party_tell_early(m, &answer);
-}
-
-static void end(struct party *p, struct party_member *m, const struct party_ticket *own)
-{
-	static const struct party_answer forgotten = {
-		.outcome = PARTY_FAILED,
-		.why = "the barrier has forgotten whether it opened meanwhile"};
-
-	if (!party_end(p, m, own))
-		party_tell(m, m->fn && is_forgotten(p, m) ? &forgotten : &m->answer);
-}
-
-/* The first waiter's count is the barrier's. */
-static unsigned wanted(const struct party *p)
-{
-	for (size_t i = 0; i < p->sight->n; i++)
-		if (p->sight->tickets[i].index < 0)
-			return p->sight->tickets[i].count;
-	return 0;
-}
-
-static void look_waiting(struct party *p, struct party_member *m, const struct party_ticket *own)
-{
-	unsigned count = own ? wanted(p) : m->count;
-
-	if (p->refused) {
-		m->answer = (struct party_answer){.outcome = PARTY_FAILED, .why = p->why};
-	} else if (count != m->count) {
-		m->answer = (struct party_answer){.outcome = PARTY_OTHER_COUNT, .count = count};
-	} else if (own || !is_forgotten(p, m)) {
-		if (!own && p->there && party_make_node(p, m, NULL)) {
-			m->placed = true;
-			m->round = p->rounds->round;
-			m->czxid = p->czxid;
-		}
-		return;
-	}
-	end(p, m, own);
+	s->round = p->rounds->round;
+	s->first = s->round - (int64_t)p->rounds->n_rounds + 1;
 }
 
 /* A random member of the last round that has not left; NULL: all have left. */
@@ -108,57 +34,13 @@ static const struct party_ticket *inside(const struct party *p)
 
 	for (size_t i = 0; i < p->sight->n; i++) {
 		const struct party_ticket *t = &p->sight->tickets[i];
-		if (t->kind != 'c' || !is_last(p, t->id))
+		if (t->kind != 'c' || t->index != 0)
 			continue;
 		host_random(p->all->session->host, &random, sizeof(random));
 		if (random % ++n == 0)
 			found = t;
 	}
 	return found;
-}
-
-static void look_leaving(struct party *p, struct party_member *m, const struct party_ticket *own)
-{
-	if (m->czxid == 0)
-		m->czxid = p->czxid; /* made by the previous sidecar */
-	if (own && !p->refused)
-		party_delete_node(p, own, PARTY_IN_ANY_CASE);
-	else if (!m->fn || !p->there || p->czxid != m->czxid || p->rounds->round != m->round ||
-		 !inside(p))
-		party_tell(m, &(struct party_answer){.outcome = PARTY_LEFT});
-}
-
-static void check(struct party *p, struct party_member *m)
-{
-	const struct party_ticket *own = party_node(p, m->id, true);
-
-	if (!own && m->state != PARTY_WAITS)
-		own = party_node(p, m->id, false);
-	switch (m->state) {
-	case PARTY_RUNS: break;
-	case PARTY_LEAVES:
-	case PARTY_LOSES: look_leaving(p, m, own); break;
-	case PARTY_WAITS:
-	case PARTY_ENDS:
-		if (index_of(p, m->id) >= 0)
-			be_counted(p, m, own);
-		else if (m->state == PARTY_WAITS)
-			look_waiting(p, m, own);
-		else
-			end(p, m, own);
-		break;
-	}
-}
-
-/* --- next steps of the barrier -------------------------------------------- */
-
-/* The barrier stays closed while a member of an earlier round is inside. */
-static void choose(const struct party *p, struct party_chosen *c)
-{
-	for (size_t i = 0; i < p->sight->n; i++)
-		if (p->sight->tickets[i].kind == 'c' && p->sight->tickets[i].index >= 0)
-			return;
-	party_choose(p, c);
 }
 
 /* A member without a command has nothing more to do here: its node goes. */
@@ -181,15 +63,13 @@ static void open_round(struct party *p, const struct party_chosen *c)
 }
 
 /* The first local member that waits for others to leave watches one of their nodes. */
-static void decided(struct party *p)
+static void set_watches(struct party *p)
 {
-	if (p->busy == 1)
-		party_consider(p);
 	if (p->busy > 1)
 		return; /* the state is read again */
 	const struct party_ticket *t = inside(p);
 	for (struct party_member *m = p->members; m; m = m->next) {
-		if (m->state != PARTY_LEAVES && m->state != PARTY_WAITS)
+		if (m->place.state != PARTY_LEAVES && m->place.state != PARTY_WAITS)
 			continue;
 		party_watch_end(m, t);
 		t = NULL;
@@ -203,12 +83,10 @@ static void on_removed(void *arg, const struct store_reply *reply)
 	party_answered(arg);
 }
 
-static void sweep(struct party *p)
+static void remove_unused(struct party *p)
 {
 	struct party_ops o;
 
-	if (!p->there || p->sight->n_names > 0 || p->refused)
-		return;
 	party_ops_init(&o, p, 2, true);
 	party_ops_record(&o, STORE_OP_DELETE, p->version, NULL);
 	party_ops_send(&o, on_removed);
@@ -237,11 +115,10 @@ const struct party_kind barrier_kind = {
 	.pack = pack,
 	.parse = parse,
 	.index = index_of,
-	.check = check,
-	.decided = decided,
-	.sweep = sweep,
-	.choose = choose,
+	.fill = fill_sight,
+	.remove = remove_unused,
 	.open = open_round,
+	.watch = set_watches,
 };
 
 /* --- from outside --------------------------------------------------------- */
@@ -269,9 +146,9 @@ static struct party_member *member_of(struct parties *all, const struct barrier_
 
 	m->fn = fn;
 	m->arg = arg;
-	m->count = e->count;
-	m->kind = e->command ? 'c' : 'w';
-	m->round = e->round;
+	m->place.as.count = e->count;
+	m->place.as.kind = e->command ? 'c' : 'w';
+	m->place.round = e->round;
 	m->patient = true;
 	holder_take(&m->held, e->owner);
 	return m;
@@ -292,13 +169,8 @@ void barriers_enter(struct parties *all, const struct barrier_entry *e, party_fn
 	struct party_member *m = member_of(all, e, fn, arg);
 	if (e->timeout_ms >= 0)
 		m->deadline_ms = host_now_ms(all->session->host) + e->timeout_ms;
-	if (e->command && e->round > 0) {
-		m->deadline_ms = INT64_MAX;
-		party_move(m, PARTY_RUNS);
-		party_tell_early(m, &(struct party_answer){.outcome = PARTY_OPENED,
-							   .round = e->round,
-							   .count = e->count});
-	}
+	if (e->command && e->round > 0)
+		party_happens(m, PARTY_INSIDE);
 	party_changed(m->party);
 }
 
@@ -308,7 +180,7 @@ void barriers_leave(struct parties *all, const char *name, uint64_t id, int64_t 
 	const struct barrier_entry left = {.name = name, .id = id, .round = round, .owner = owner};
 	struct party_member *m = party_find(party_get(all, name), id);
 
-	if (m && (m->state != PARTY_RUNS || m->fn)) {
+	if (m && (m->place.state != PARTY_RUNS || m->fn)) {
 		fn(arg, &(struct party_answer){.outcome = PARTY_MISUSE,
 					       .why = "that member is not inside"});
 		return;
@@ -318,6 +190,6 @@ void barriers_leave(struct parties *all, const char *name, uint64_t id, int64_t 
 	holder_take(&m->held, owner);
 	m->fn = fn;
 	m->arg = arg;
-	party_move(m, PARTY_LEAVES);
+	party_happens(m, PARTY_FINISHED);
 	party_changed(m->party);
 }

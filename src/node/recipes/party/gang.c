@@ -14,6 +14,14 @@ static int index_of(const struct party *p, uint64_t id)
 	return -1;
 }
 
+static int seat_of(const struct party *p, const char *key)
+{
+	for (size_t i = 0; i < p->gang->n; i++)
+		if (strcmp(p->gang->members[i].key, key) == 0)
+			return (int)i;
+	return -1;
+}
+
 static int pack(struct buffer *out, const void *record)
 {
 	return record_pack_gang(out, record);
@@ -22,6 +30,26 @@ static int pack(struct buffer *out, const void *record)
 static int parse(const void *data, size_t len, void *ret_record, const char **ret_why)
 {
 	return record_parse_gang(data, len, ret_record, ret_why);
+}
+
+static void fill_sight(struct party *p, struct party_sight *s)
+{
+	gang_look(p);
+	s->size = p->gang->n;
+	s->count = (unsigned)p->gang->count;
+	s->goes_on = p->gang->goes_on;
+	s->lost = p->gang->lost;
+	s->noted = p->gang->empty == p->pzxid;
+	s->dead = gang_is_dead(p);
+}
+
+/* If all are to stop when one is lost, each member watches another. */
+static void set_watches(struct party *p)
+{
+	for (struct party_member *m = p->members; m; m = m->next)
+		if (p->gang->n > 0 && !p->gang->goes_on && m->place.state == PARTY_RUNS &&
+		    !m->held.lost)
+			party_watch_end(m, party_next(p->sight, m->place.index));
 }
 
 const struct party_kind gang_kind = {
@@ -37,12 +65,11 @@ const struct party_kind gang_kind = {
 	.pack = pack,
 	.parse = parse,
 	.index = index_of,
-	.look = gang_look,
-	.check = gang_check,
-	.decided = gang_decided,
-	.sweep = gang_sweep,
-	.choose = gang_choose,
+	.seat = seat_of,
+	.fill = fill_sight,
+	.remove = gang_dissolve,
 	.open = gang_open,
+	.watch = set_watches,
 };
 
 static void refuse(struct parties *all, void *owner, party_fn fn, void *arg,
@@ -70,9 +97,7 @@ void gangs_join(struct parties *all, const struct gang_request *q, party_fn fn, 
 		return;
 	}
 	struct party_member *m = party_add(party_get(all, q->name), q->id);
-	memcpy(m->key, t.key, sizeof(m->key));
-	m->count = q->count;
-	m->kind = kind;
+	m->place.as = t;
 	m->fn = fn;
 	m->arg = arg;
 	holder_take(&m->held, q->owner);
@@ -87,7 +112,7 @@ void gangs_attach(struct parties *all, void *owner, const char *name, uint64_t i
 {
 	struct party *p = party_get(all, name);
 	struct party_member *m = party_find(p, id);
-	bool known = m && m->state == PARTY_RUNS && !m->held.owner &&
+	bool known = m && m->place.state == PARTY_RUNS && !m->held.owner &&
 		     (m->held.told || m->held.attaching) && !m->held.lost;
 
 	/* An attach is allowed while the sidecar stops: the stop waits for the member. */
@@ -97,7 +122,7 @@ void gangs_attach(struct parties *all, void *owner, const char *name, uint64_t i
 	}
 	if (!m) {
 		m = party_add(p, id);
-		party_move(m, PARTY_RUNS);
+		party_happens(m, PARTY_INSIDE);
 	}
 	holder_attach(&m->held, owner);
 	m->fn = fn;
@@ -118,7 +143,7 @@ int64_t gangs_renew(struct parties *all, const void *owner, uint64_t number)
 {
 	struct party_member *m = find(all, owner, number);
 
-	return m ? holder_renew(&all->holders, &m->held, m->state == PARTY_RUNS) : -1;
+	return m ? holder_renew(&all->holders, &m->held, m->place.state == PARTY_RUNS) : -1;
 }
 
 bool gangs_finish(struct parties *all, const void *owner, uint64_t number, bool interrupted,
@@ -130,8 +155,7 @@ bool gangs_finish(struct parties *all, const void *owner, uint64_t number, bool 
 		return false;
 	m->done = done;
 	m->done_arg = arg;
-	/* A member whose command was ended as another member was lost leaves in order. */
-	party_move(m, interrupted && !m->held.lost ? PARTY_LOSES : PARTY_LEAVES);
+	party_give(m, (struct party_event){.type = PARTY_FINISHED, .interrupted = interrupted});
 	holder_let_go(&all->holders, &m->held);
 	party_changed(m->party);
 	return true;

@@ -5,34 +5,7 @@
 #include "base/mem.h"
 #include "node/recipes/party/party_parts.h"
 
-#define RETRY_MS     100 /* while the registration is being renewed */
-#define DISSOLVE_MAX 20	 /* attempts: waiters come, or a node is not ours */
-
-int gang_index_of_key(const struct gang_record *r, const char *key)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (strcmp(r->members[i].key, key) == 0)
-			return (int)i;
-	return -1;
-}
-
-const struct party_ticket *gang_runner(const struct party *p)
-{
-	const struct party_ticket *one = NULL;
-
-	for (size_t i = 0; i < p->gang->n && !one; i++)
-		one = p->sight->by_index[i];
-	return one;
-}
-
-bool gang_is_over(const struct party *p)
-{
-	bool over = true;
-
-	for (size_t i = 0; i < p->gang->n; i++)
-		over &= p->sight->marked[i];
-	return over;
-}
+#define DISSOLVE_MAX 20 /* attempts: waiters come, or a node is not ours */
 
 /*
  * Replaces the record. proof: a node seen in the folder, which proves that it is the same gang: one
@@ -53,19 +26,13 @@ static void write_record(struct party *p, const struct gang_record *r,
 static void on_dissolved(void *arg, const struct store_reply *reply)
 {
 	struct party *p = arg;
-	struct session *s = p->all->session;
 
-	p->dirty = true;
-	p->unsure |= party_is_lost(reply);
+	party_changes(p, reply);
 	if (reply->code == STORE_OK || (reply->code == STORE_NO_NODE && reply->failed_op > 0))
 		p->dissolved = 0;
 	else if (!party_is_lost(reply) && ++p->dissolved == DISSOLVE_MAX)
 		log_warning("gang not removed", LOG_STR("gang", p->name),
 			    LOG_STR("why", reply->text));
-	if (!p->closed && reply->code == STORE_NO_NODE && reply->failed_op == 0) {
-		session_confirm(s);
-		p->retry_ms = host_now_ms(s->host) + RETRY_MS;
-	}
 	party_answered(p);
 }
 
@@ -80,9 +47,7 @@ void gang_dissolve(struct party *p)
 	mem_auto struct gang_record *none = mem_calloc(1, sizeof(*none));
 	struct party_ops o;
 
-	if (p->dissolving || p->dissolved >= DISSOLVE_MAX)
-		return;
-	p->dissolving = true;
+	p->sight->removes = false;
 	none->count = p->gang->count;
 	party_ops_init(&o, p, sight->n_marked + 2, true);
 	for (size_t i = 0; i < sight->n && o.n < STORE_OPS_MAX - 1; i++)
@@ -104,9 +69,11 @@ bool gang_is_dead(const struct party *p)
 					      party_now(p) - p->dead_since >= GANG_DEAD_MS);
 }
 
+/* Notes since when nobody is there, and whether the gang may be removed. */
 void gang_look(struct party *p)
 {
-	p->dissolving = false;
+	p->sight->removes = p->dissolved < DISSOLVE_MAX;
+	p->sight->failed = p->dissolved > 0;
 	if (p->gang->n == 0 || p->sight->n_running + p->sight->n_waiting > 0) {
 		p->dead_since = 0;
 	} else if (p->pzxid != 0 && (p->dead_since == 0 || p->dead_pzxid != p->pzxid)) {
@@ -115,60 +82,27 @@ void gang_look(struct party *p)
 	}
 }
 
-/*
- * The first in rank of the fleet removes a gang that has ended or never began, and notes in the
- * record of another that it has been empty for long.
- */
-void gang_sweep(struct party *p)
-{
-	const struct party_sight *s = p->sight;
-	bool over = gang_is_over(p);
+/* --- what is written ------------------------------------------------------ */
 
-	if (!p->there || p->refused || s->n_running + s->n_waiting > 0)
-		return;
-	if (over && s->n_names == s->n_marked) {
-		gang_dissolve(p);
-	} else if (!over && p->gang->empty != p->pzxid && gang_is_dead(p)) {
+const struct party_ticket *gang_runner(const struct party *p)
+{
+	const struct party_ticket *one = NULL;
+
+	for (size_t i = 0; i < p->gang->n && !one; i++)
+		one = p->sight->by_index[i];
+	return one;
+}
+
+void gang_note(struct party *p, bool loss)
+{
+	const struct party_ticket *first = p->sight->n > 0 ? p->sight->tickets : NULL;
+
+	if (!loss) {
 		p->gang->empty = p->pzxid;
-		write_record(p, p->gang, s->n > 0 ? &s->tickets[0] : NULL);
-	}
-}
-
-/* --- loss of a member ----------------------------------------------------- */
-
-/* Whether a running member has gone without leaving. */
-static bool is_one_lost(const struct party *p)
-{
-	for (size_t i = 0; i < p->gang->n; i++)
-		if (!p->sight->by_index[i] && !p->sight->marked[i])
-			return true;
-	return false;
-}
-
-/* Each member watches the next present one, if that is another sidecar's. */
-static void watch_next(struct party *p, struct party_member *m)
-{
-	const struct party_ticket *next = NULL;
-	size_t n = p->gang->n;
-
-	for (size_t i = 1; i < n && !next; i++)
-		next = p->sight->by_index[(m->index + i) % n];
-	party_watch_end(m, next && next->session != p->all->session->id ? next : NULL);
-}
-
-void gang_decided(struct party *p)
-{
-	bool stops = p->gang->n > 0 && !p->gang->goes_on;
-
-	if (p->busy == 1 && stops && !p->gang->lost && p->sight->n_running > 0 && is_one_lost(p)) {
+	} else {
 		p->gang->lost = true;
-		write_record(p, p->gang, gang_runner(p));
 		log_warning("gang stops, as a member was lost", LOG_STR("gang", p->name),
 			    LOG_INT("instance", p->gang->instance));
 	}
-	if (p->busy == 1)
-		party_consider(p);
-	for (struct party_member *m = p->members; m && stops; m = m->next)
-		if (m->state == PARTY_RUNS && !m->held.lost)
-			watch_next(p, m);
+	write_record(p, p->gang, loss ? gang_runner(p) : first);
 }

@@ -8,35 +8,20 @@
  *
  * All members of this sidecar in one party are handled together: the state is read, the next
  * requests are sent, and once they are answered the state is read again. So a lost answer needs no
- * rule of its own.
+ * rule of its own. What to do is decided by core/recipes/party_step.h.
  *
- * What differs between both is in barrier.c and gang.c.
+ * What differs between both in the doing is in barrier.c and gang.c.
  */
 #ifndef ZKLEADER_NODE_RECIPES_PARTY_PARTY_H
 #define ZKLEADER_NODE_RECIPES_PARTY_PARTY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "core/recipes/party_step.h"
 #include "node/fleet/registry.h"
 #include "node/holder/holder.h"
 #include "node/recipes/roster/roster.h"
 
 #define PARTY_MEMBERS_MAX 1000 /* members of a sidecar, at all barriers, and in all gangs */
 #define PARTY_GRACE_MS	  8000 /* after a timeout, for ZooKeeper to answer */
-
-enum party_outcome {
-	PARTY_OPENED, /* all are there */
-	PARTY_LEFT,   /* all members have left */
-	PARTY_TIMEOUT,
-	PARTY_OTHER_COUNT, /* count: of the others */
-	PARTY_IN_USE,	   /* why: the reason */
-	PARTY_NOT_THERE,   /* attach: no longer running */
-	PARTY_MISUSE,	   /* why: the limit */
-	PARTY_FAILED,	   /* not opened, or it is not known whether; why */
-	PARTY_WITHDRAWN,   /* the owner is gone */
-	PARTY_ENDED	   /* the sidecar stops: ask the next one; why */
-};
 
 struct gang_record;
 

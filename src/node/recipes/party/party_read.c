@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "node/recipes/party/party_parts.h"
 
-#define RETRY_MS 100 /* while the registration is being renewed */
+#define RETRY_MS    100 /* while the registration is being renewed */
+#define CREATES_MAX 100 /* nodes made at a time */
 
 /* --- requests ------------------------------------------------------------- */
 
@@ -28,18 +29,23 @@ bool party_is_lost(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
-void party_on_done(void *arg, const struct store_reply *reply)
+void party_changes(struct party *p, const struct store_reply *reply)
 {
-	struct party *p = arg;
-	struct session *s = p->all->session;
-	const struct party_kind *kind = p->all->kind;
-
 	p->dirty = true;
 	p->unsure |= party_is_lost(reply);
 	if (!p->closed && reply->code == STORE_NO_NODE && reply->failed_op == 0) {
-		session_confirm(s);
-		p->retry_ms = host_now_ms(s->host) + RETRY_MS;
-	} else if (store_is_refusal(reply->code)) {
+		session_confirm(p->all->session);
+		p->retry_ms = party_now(p) + RETRY_MS;
+	}
+}
+
+void party_on_done(void *arg, const struct store_reply *reply)
+{
+	struct party *p = arg;
+	const struct party_kind *kind = p->all->kind;
+
+	party_changes(p, reply);
+	if (store_is_refusal(reply->code)) {
 		log_warning(kind->refused, LOG_STR(kind->word, p->name),
 			    LOG_STR("why", reply->text));
 		p->refused = true;
@@ -90,38 +96,23 @@ static void on_made(void *arg, const struct store_reply *reply)
 	party_on_done(p, reply);
 }
 
-/* Makes the party, without members yet, and its parent folder, if there is a waiter here. */
-static void make(struct party *p)
+/* Makes the party, without members yet, and its parent folder. */
+static void make(struct party *p, unsigned count)
 {
-	const struct party_member *waiting = p->members;
 	char folder[STORE_PATH_MAX];
 	struct party_ops o;
 
-	while (waiting && waiting->state != PARTY_WAITS)
-		waiting = waiting->next;
-	if (!waiting)
-		return;
 	path_of(p->all->registry->settings, p->all->kind->folder, NULL, folder);
 	p->busy++;
 	store_create(p->all->session->store, folder, on_folder, p);
 	if (p->all->kind->leased)
-		p->gang->count = waiting->count;
+		p->gang->count = count;
 	party_ops_init(&o, p, 2, true);
 	party_ops_record(&o, STORE_OP_CREATE, 0, p->record);
 	party_ops_send(&o, on_made);
 }
 
 /* --- next steps ----------------------------------------------------------- */
-
-bool party_end(struct party *p, struct party_member *m, const struct party_ticket *own)
-{
-	party_move(m, PARTY_ENDS);
-	if (own && !p->refused) {
-		party_delete_node(p, own, PARTY_UNLESS_COUNTED);
-		return true;
-	}
-	return false;
-}
 
 /* A node of our session without a member is the previous sidecar's, whose client is gone. */
 static void take_orphans(struct party *p)
@@ -131,67 +122,101 @@ static void take_orphans(struct party *p)
 		if (t->left || t->session != p->all->session->id || party_find(p, t->id))
 			continue;
 		struct party_member *orphan = party_add(p, t->id);
-		memcpy(orphan->key, t->key, sizeof(t->key));
-		orphan->kind = t->kind;
-		party_move(orphan, PARTY_ENDS);
+		orphan->place.as = *t;
+		orphan->place.as.name = NULL;
+		party_happens(orphan, PARTY_GIVEN_UP);
 	}
 	p->orphans = false;
+}
+
+/* A waiter's key may have a place in the record. */
+static int seat_of(const struct party *p, const char *key)
+{
+	return p->all->kind->seat ? p->all->kind->seat(p, key) : -1;
+}
+
+static void look(struct party_member *m)
+{
+	struct party *p = m->party;
+	const struct party_ticket *as = &m->place.as;
+	bool waits = m->place.state == PARTY_WAITS;
+
+	p->sight->sent = p->busy > 1;
+	p->sight->full = p->busy > CREATES_MAX;
+	party_give(m, (struct party_event){.type = PARTY_LOOK,
+					   .sight = p->sight,
+					   .index = p->all->kind->index(p, as->id),
+					   .seat = waits ? seat_of(p, as->key) : -1});
+}
+
+/* Carries out what is to be done about the party itself. */
+static void carry_out(struct party *p, enum party_act act, const struct party_chosen *c)
+{
+	if (act == PARTY_MAKE)
+		make(p, p->sight->makes);
+	else if (act == PARTY_REMOVE)
+		p->all->kind->remove(p);
+	else if (act == PARTY_NOTE_EMPTY || act == PARTY_NOTE_LOSS)
+		gang_note(p, act == PARTY_NOTE_LOSS);
+	else if (act == PARTY_OPEN)
+		p->all->kind->open(p, c);
+	for (struct party_member *m = p->members; m && act == PARTY_REST; m = m->next)
+		party_happens(m, PARTY_LOOKED);
 }
 
 /* Takes the steps. `busy` still counts one request, so that no read begins meanwhile. */
 static void decide(struct party *p)
 {
 	struct party_member *next;
+	struct party_chosen chosen;
 
-	if (p->all->kind->look)
-		p->all->kind->look(p);
 	if (p->orphans)
 		take_orphans(p);
 	for (struct party_member *m = p->members; m; m = next) {
 		next = m->next;
-		p->all->kind->check(p, m);
+		look(m);
 	}
-	if (!p->there && !p->refused)
-		make(p);
-	else if (p->sweep && !p->members)
-		p->all->kind->sweep(p);
+	for (const struct party_member *m = p->members; m && p->sight->makes == 0; m = m->next)
+		p->sight->makes = m->place.state == PARTY_WAITS ? m->place.as.count : 0;
+	p->sight->sweeps = p->sweep && !p->members;
+	p->sight->sent = p->busy > 1;
 	p->sweep = p->refused = false;
-	p->all->kind->decided(p);
+	carry_out(p, party_decide(p->sight, &p->try_ms, &chosen), &chosen);
+	p->all->kind->watch(p);
 }
 
 /* --- reading -------------------------------------------------------------- */
 
 static void forget_sight(struct party *p)
 {
-	if (p->sight) {
+	if (p->sight)
 		free(p->sight->tickets);
-		free(p->sight->text);
-	}
 	free(p->sight);
+	free(p->text);
 	free(p->record);
 	p->sight = NULL;
-	p->record = NULL;
+	p->record = p->text = NULL;
 }
 
-/* Sorts the listed nodes into members and waiters, by the record. */
-static void sort_out(struct party *p)
+/* Adds what else there is to know to the nodes that were listed. */
+static void complete(struct party *p)
 {
 	struct party_sight *s = p->sight;
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct party_ticket *ticket = &s->tickets[i];
 		ticket->index = p->all->kind->index(p, ticket->id);
-		if (ticket->left) {
-			s->n_marked++;
-			if (ticket->index >= 0)
-				s->marked[ticket->index] = true;
-		} else if (ticket->index >= 0) {
-			s->n_running += s->by_index[ticket->index] == NULL;
-			s->by_index[ticket->index] = ticket;
-		} else {
-			s->n_waiting++;
-		}
+		ticket->seat = ticket->index < 0 ? seat_of(p, ticket->key) : -1;
 	}
+	party_sort(s);
+	s->gang = p->all->kind->leased;
+	s->there = p->there;
+	s->refused = p->refused ? p->why : NULL;
+	s->session = p->all->session->id;
+	s->now_ms = party_now(p);
+	s->czxid = p->czxid;
+	s->removes = true;
+	p->all->kind->fill(p, s);
 }
 
 /*
@@ -210,7 +235,7 @@ static void on_same(void *arg, const struct store_reply *reply)
 	} else if (!p->closed && p->sight) {
 		if (there && reply->stat.pzxid != p->pzxid)
 			p->pzxid = 0; /* a node came or went meanwhile */
-		sort_out(p);
+		complete(p);
 		decide(p);
 	}
 	forget_sight(p);
@@ -231,12 +256,12 @@ static void on_names(void *arg, const struct store_reply *reply)
 	for (size_t i = 0; i < reply->n_names; i++)
 		len += strlen(reply->names[i]) + 1;
 	s->n_names = reply->n_names;
-	s->text = mem_alloc(len + 1);
+	p->text = mem_alloc(len + 1);
 	s->tickets = mem_calloc(reply->n_names + 1, sizeof(*s->tickets));
 	for (size_t i = 0; i < reply->n_names; i++) {
 		len = strlen(reply->names[i]) + 1;
-		memcpy(s->text + at, reply->names[i], len);
-		s->n += party_ticket_parse(p->all->kind->folder, s->text + at, &s->tickets[s->n]);
+		memcpy(p->text + at, reply->names[i], len);
+		s->n += party_ticket_parse(p->all->kind->folder, p->text + at, &s->tickets[s->n]);
 		at += len;
 	}
 	qsort(s->tickets, s->n, sizeof(*s->tickets), party_ticket_compare);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "wire/records/barrier_record.h"
+#include "wire/records/gang_record.h"
 
 #define ID_LEN	   16
 #define NUMBER_LEN 10
@@ -64,7 +65,7 @@ static bool take_rest(const char *at, bool keyed, struct party_ticket *t)
 
 bool party_ticket_parse(enum path_folder folder, const char *name, struct party_ticket *ret_ticket)
 {
-	struct party_ticket t = {.name = name, .index = -1};
+	struct party_ticket t = {.name = name, .index = -1, .seat = -1};
 	bool keyed = folder == PATH_GANGS;
 	const char *at = name;
 	uint64_t session;

@@ -14,26 +14,10 @@
 #ifndef ZKLEADER_NODE_RECIPES_PARTY_PARTY_TICKET_H
 #define ZKLEADER_NODE_RECIPES_PARTY_PARTY_TICKET_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "core/recipes/party_step.h"
 #include "node/tree/paths.h"
-#include "wire/records/gang_record.h"
 
 #define PARTY_NAME_MAX 64 /* bytes of a name without a key, with its NUL */
-
-struct party_ticket {
-	uint64_t id;
-	bool left;	/* a mark: nothing else is known */
-	unsigned count; /* members that it waits for */
-	char kind;
-	int64_t session;
-	int64_t number;		    /* the smallest is the oldest */
-	char key[GANG_KEY_MAX + 1]; /* "" at a barrier */
-	const char *name;	    /* borrowed; NULL: no node yet */
-	int index;		    /* set by the reader: its place in the record; -1: none */
-};
 
 /* False: not a name of this form. folder: of barriers, or of gangs. */
 bool party_ticket_parse(enum path_folder folder, const char *name, struct party_ticket *ret_ticket);

@@ -4,8 +4,6 @@
 #include "base/text/name.h"
 #include "node/recipes/party/party_parts.h"
 
-static const char in_time[] = "the ZooKeeper servers did not answer in time";
-
 static void sooner(int64_t *first, int64_t at)
 {
 	if (at > 0 && at < *first)
@@ -15,7 +13,8 @@ static void sooner(int64_t *first, int64_t at)
 /* The client is gone, while its command may be alive under a promised lease. */
 static bool is_orphan(const struct party_member *m)
 {
-	return m->state == PARTY_RUNS && !m->held.owner && (m->held.told || m->held.attaching);
+	return m->place.state == PARTY_RUNS && !m->held.owner &&
+	       (m->held.told || m->held.attaching);
 }
 
 static int64_t due_at(const struct party *p)
@@ -31,9 +30,9 @@ static int64_t due_at(const struct party *p)
 	for (const struct party_member *m = p->members; m; m = m->next) {
 		if (is_orphan(m))
 			sooner(&at, m->held.lease_ms);
-		if (m->fn && m->state == PARTY_WAITS && !m->patient)
+		if (m->fn && m->place.state == PARTY_WAITS && !m->patient)
 			sooner(&at, m->session_ms);
-		if (m->fn && m->state != PARTY_RUNS)
+		if (m->fn && m->place.state != PARTY_RUNS)
 			sooner(&at, m->deadline_ms);
 	}
 	return at;
@@ -85,60 +84,23 @@ void parties_schedule(struct parties *all)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* Ends a waiter whose timeout is over. A late one has had its half of the grace. */
-static void time_out(struct party *p, struct party_member *m, int64_t now)
-{
-	party_move(m, PARTY_ENDS);
-	m->answer = (struct party_answer){.outcome = PARTY_TIMEOUT};
-	m->deadline_ms = now + (m->late ? PARTY_GRACE_MS / 2 : PARTY_GRACE_MS);
-	p->dirty = true;
-}
-
-void party_looked(struct party *p)
-{
-	for (struct party_member *m = p->members; m; m = m->next) {
-		if (m->state != PARTY_WAITS)
-			continue;
-		m->looked = true;
-		if (m->late)
-			time_out(p, m, party_now(p));
-	}
-}
-
-/*
- * A member whose timeout is over has to end, but not before it has had one look at who is there. It
- * is answered after the grace at the latest.
- */
+/* The member may be freed. */
 static void look_at_time(struct party *p, struct party_member *m, int64_t now)
 {
-	if (is_orphan(m) && holder_is_over(&p->all->holders, &m->held)) {
-		party_move(m, PARTY_LOSES);
-		p->dirty = true;
-	}
-	if (!m->fn || m->state == PARTY_RUNS)
+	if (is_orphan(m) && holder_is_over(&p->all->holders, &m->held))
+		party_happens(m, PARTY_LEASE_OVER);
+	if (!m->fn || m->place.state == PARTY_RUNS)
 		return;
-	if (m->state == PARTY_WAITS && !m->patient && now >= m->session_ms) {
+	if (m->place.state == PARTY_WAITS && !m->patient && now >= m->session_ms) {
 		m->patient = true;
 		if (!session_is_up(p->all->session)) {
-			party_move(m, PARTY_ENDS);
-			party_tell_early(m, &(struct party_answer){.outcome = PARTY_FAILED,
-								   .why = SESSION_NONE});
+			party_give(m, (struct party_event){.type = PARTY_GIVEN_UP,
+							   .why = SESSION_NONE});
 			return;
 		}
 	}
-	if (m->deadline_ms > now)
-		return;
-	m->deadline_ms = INT64_MAX;
-	if (m->state == PARTY_WAITS && !m->looked && !m->late) {
-		m->late = true;
-		m->deadline_ms = now + PARTY_GRACE_MS / 2;
-		return;
-	}
-	if (m->state == PARTY_WAITS) {
-		time_out(p, m, now);
-		return;
-	}
-	party_tell_early(m, &(struct party_answer){.outcome = PARTY_FAILED, .why = in_time});
+	if (m->deadline_ms <= now)
+		party_happens(m, PARTY_TIMED_OUT);
 }
 
 static void on_time(struct party *p, int64_t now)

@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "node/recipes/party/party_parts.h"
 
-#define CREATES_MAX 100 /* nodes made at a time */
-
 void party_path(const struct party *p, char path[STORE_PATH_MAX])
 {
 	path_of(p->all->registry->settings, p->all->kind->folder, p->name, path);
@@ -85,29 +83,14 @@ void party_ops_send(struct party_ops *o, store_reply_fn fn)
 
 /* --- nodes ---------------------------------------------------------------- */
 
-struct party_ticket party_ticket_of(const struct party_member *m)
+void party_make_node(struct party_member *m, const struct buffer *data)
 {
-	struct party_ticket t = {.id = m->id,
-				 .count = m->count,
-				 .kind = m->kind,
-				 .session = m->party->all->session->id};
-
-	memcpy(t.key, m->key, sizeof(m->key));
-	return t;
-}
-
-bool party_make_node(struct party *p, const struct party_member *m, const struct buffer *data)
-{
-	const struct party_ticket t = party_ticket_of(m);
 	struct party_ops o;
 
-	if (p->busy > CREATES_MAX)
-		return false;
-	party_ops_init(&o, p, 3, true);
-	party_ops_record(&o, STORE_OP_CHECK, p->version, NULL);
-	party_ops_node(&o, STORE_OP_CREATE_SEQUENTIAL, &t, data);
+	party_ops_init(&o, m->party, 3, true);
+	party_ops_record(&o, STORE_OP_CHECK, m->party->version, NULL);
+	party_ops_node(&o, STORE_OP_CREATE_SEQUENTIAL, &m->place.as, data);
 	party_ops_send(&o, party_on_done);
-	return true;
 }
 
 void party_delete_node(struct party *p, const struct party_ticket *t, enum party_how how)
@@ -121,14 +104,4 @@ void party_delete_node(struct party *p, const struct party_ticket *t, enum party
 	if (how == PARTY_WITH_A_MARK)
 		party_ops_node(&o, STORE_OP_CREATE, &mark, NULL);
 	party_ops_send(&o, party_on_done);
-}
-
-const struct party_ticket *party_node(const struct party *p, uint64_t id, bool ours)
-{
-	for (size_t i = 0; i < p->sight->n; i++) {
-		const struct party_ticket *t = &p->sight->tickets[i];
-		if (!t->left && t->id == id && (t->session == p->all->session->id) == ours)
-			return t;
-	}
-	return NULL;
 }
