@@ -35,5 +35,7 @@ extern const struct explore explore_of_hostile;
 extern const struct explore explore_of_lock;
 extern const struct explore explore_of_epoch;
 extern const struct explore explore_of_rolling;
+#define MODEL_PARTIES 6 /* a barrier, and gangs of both kinds, the deeper the less goes wrong */
+extern const struct explore explores_of_party[MODEL_PARTIES];
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "core/queue/epoch.h"
 #include "core/recipes/lock_place.h"
+#include "core/recipes/party_step.h"
 #include "core/recipes/rolling_step.h"
 #include "explore.h"
 #include "world.h"
@@ -58,6 +59,7 @@ static const struct explore explore_of_world = {
 extern uint64_t model_lock_moves[LOCK_STATES][LOCK_STATES];
 extern uint64_t model_epoch_moves[EPOCH_STATES][EPOCH_STATES];
 extern uint64_t model_rolling_moves[ROLLING_STATES][ROLLING_STATES];
+extern uint64_t model_party_moves[PARTY_STATES][PARTY_STATES];
 
 static bool run(const struct explore *base, unsigned depth, size_t max_states,
 		struct explored *total)
@@ -131,11 +133,17 @@ static bool rolling_allows(unsigned from, unsigned to)
 	       rolling_move_allowed((enum rolling_state)from, (enum rolling_state)to, true);
 }
 
+static bool party_allows(unsigned from, unsigned to)
+{
+	return party_move_allowed((enum party_state)from, (enum party_state)to);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const of_lock[] = {"entering", "waiting", "held", "leaving", "gone"};
 	static const char *const of_epoch[] = {"begins", "reading", "read", "raising", "on"};
 	static const char *const of_rolling[] = {"draining", "running", "soaking", "failed"};
+	static const char *const of_party[] = {"waits", "runs", "leaves", "loses", "ends", "gone"};
 	unsigned depth = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 40;
 	size_t max_states = argc > 2 ? strtoul(argv[2], NULL, 10) : 600000;
 	uint64_t faithful[ELECTION_STATES][ELECTION_STATES];
@@ -147,6 +155,8 @@ int main(int argc, char **argv)
 				    NULL};
 	const struct moves rolling = {of_rolling, ROLLING_STATES, rolling_allows,
 				      model_rolling_moves[0], NULL};
+	const struct moves party = {of_party, PARTY_STATES, party_allows, model_party_moves[0],
+				    NULL};
 	struct explored total = {0};
 	size_t seen = 0, all = 0;
 
@@ -162,6 +172,9 @@ int main(int argc, char **argv)
 	ok = print_moves(&epoch, &seen, &all) && ok;
 	ok = run(&explore_of_rolling, depth, max_states / 4, &total) && ok;
 	ok = print_moves(&rolling, &seen, &all) && ok;
+	for (int i = 0; i < MODEL_PARTIES; i++)
+		ok = run(&explores_of_party[i], depth, max_states / 4, &total) && ok;
+	ok = print_moves(&party, &seen, &all) && ok;
 	printf("model: %zu states, %llu transitions, %zu of %zu moves, %s\n", total.states,
 	       (unsigned long long)total.transitions, seen, all, ok ? "ok" : "FAILED");
 	return ok ? 0 : 1;
