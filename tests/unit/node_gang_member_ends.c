@@ -155,6 +155,22 @@ Test(gang_member_ends, whose_node_has_gone_as_it_began_is_refused)
 	answered(PARTY_FAILED, WAS_LOST);
 }
 
+/* Another was lost before we were told: waiting any longer would be for nothing. */
+Test(gang_member_ends, where_one_is_lost_as_it_begins_the_others_are_told)
+{
+	join(1, "a");
+	sees(NOBODY);
+	asks(MAKE(MADE("1", "7", "a")), ok());
+	runs(false);
+	record.lost = true;
+	sees(NODE("1", "7", "a", "0"));
+	answered(PARTY_FAILED, "a member was lost as the gang began");
+	sees(NODE("1", "7", "a", "0"));
+	asks(LOSE(NODE("1", "7", "a", "0")), ok());
+	sees(NOBODY);
+	idle();
+}
+
 /* The member is in the record, and nobody wants it any more. */
 Test(gang_member_ends, whose_client_went_as_it_began_is_lost)
 {

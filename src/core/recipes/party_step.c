@@ -278,27 +278,27 @@ static void wait_for_gang(struct step *t)
 		wait_dead(t);
 }
 
+/* If it may not go on, nobody waits to be told that it begins. */
 static void go_on_running(struct step *t)
 {
 	bool counted = t->own && t->e->index >= 0;
 
 	t->a->loses = !counted || (t->s->lost && !t->s->goes_on);
-	if (!counted) {
-		if (!t->e->told)
-			depart(t,
-			       refusal(t->e->attaching ? PARTY_NOT_THERE : PARTY_FAILED, was_lost));
+	if (counted) {
+		t->p->index = (size_t)t->e->index;
+		if (t->p->as.key[0] == '\0')
+			memcpy(t->p->as.key, t->own->key, sizeof(t->own->key));
+	}
+	if (!t->a->loses && !t->e->lost) {
+		t->a->starts = t->e->asked;
 		return;
 	}
-	t->p->index = (size_t)t->e->index;
-	if (t->p->as.key[0] == '\0')
-		memcpy(t->p->as.key, t->own->key, sizeof(t->own->key));
-	t->a->starts = t->e->asked;
-	if (!t->e->attaching || !(t->a->loses || t->e->lost))
+	if (t->e->told) /* its command may be alive until its lease is over */
 		return;
-	t->a->starts = false;
-	t->a->reads = true;
-	move(t, PARTY_LOSES);
-	answer_with(t, refusal(PARTY_NOT_THERE, NULL));
+	answer_with(t, refusal(t->e->attaching ? PARTY_NOT_THERE : PARTY_FAILED,
+			       counted ? "a member was lost as the gang began" : was_lost));
+	t->a->reads = counted;
+	move(t, counted ? PARTY_LOSES : PARTY_GONE);
 }
 
 /* A member leaves in order; the last one to leave takes the gang away. */
