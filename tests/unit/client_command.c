@@ -693,8 +693,9 @@ Test(order, says_what_was_done)
 Test(order, waits_for_a_drain)
 {
 	static const char idle[] =
-		"{" DRAINED ",\"status\":{\"jobs\":[{\"task\":\"t\"}]},\"tasks\":[],\"workers\":["
-		"{\"id\":\"1\",\"leads\":0,\"drain\":{\"node\":\"h:s\"}},"
+		"{" DRAINED ",\"status\":{\"jobs\":[{\"task\":\"t\"}]},\"tasks\":[],"
+		"\"queue\":[{\"workers\":[{\"node\":\"other\",\"running\":3}]}],\"workers\":["
+		"{\"id\":\"1\",\"node\":\"h\",\"leads\":0,\"drain\":{\"node\":\"h:s\"}},"
 		"{\"id\":\"2\",\"leads\":7,\"self\":true,\"drain\":null}]}";
 	static const char busy[] =
 		"{" DRAINED ",\"status\":{},\"tasks\":[{\"task\":\"t\",\"leader\":{\"id\":\"1\"}}],"
@@ -703,6 +704,11 @@ Test(order, waits_for_a_drain)
 		"{" DRAINED ",\"status\":{\"jobs\":[{\"task\":\"t\",\"tick\":\"T\"}]},\"tasks\":[],"
 		"\"workers\":[{\"id\":\"1\",\"leads\":0,\"self\":true,\"drain\":{\"node\":\"h:s\"}}"
 		"]}";
+	static const char queued[] =
+		"{" DRAINED ",\"status\":{},\"tasks\":[],"
+		"\"queue\":[{\"workers\":[{\"node\":\"h\",\"running\":1}]},{\"workers\":[]}],"
+		"\"workers\":[{\"id\":\"1\",\"node\":\"h\",\"leads\":0,"
+		"\"drain\":{\"node\":\"h:s\"}}]}";
 	static const char stale[] =
 		"{" DRAINED ",\"status\":{\"stale_since\":\"x\"},\"tasks\":[],\"workers\":[]}";
 
@@ -716,6 +722,9 @@ Test(order, waits_for_a_drain)
 	       "zkleader: h is not done in time; the drain stays\n");
 	expect(run(job, 0, false, ARGV("drain", "--wait=1ms")), 1,
 	       "h is drained\nwaiting for h: it still leads 0 tasks; jobs that run: t (T)\n",
+	       "zkleader: h is not done in time; the drain stays\n");
+	expect(run(queued, 0, false, ARGV("drain", "h", "--wait=1ms")), 1,
+	       "h is drained\nwaiting for h: it still leads 0 tasks; it has 1 job of queues\n",
 	       "zkleader: h is not done in time; the drain stays\n");
 	expect(run(stale, 0, false, ARGV("drain", "--wait")), 2, "h is drained\n",
 	       "zkleader: the session with ZooKeeper was lost while waiting\n");

@@ -474,7 +474,7 @@ Test(barrier, an_idle_one_is_removed)
 	is_done();
 	world_pass(PARTY_GRACE_MS);
 	cr_assert_null(world_request());
-	cr_assert_null(barriers.list);
+	cr_assert(STAILQ_EMPTY(&barriers.list));
 	parties_done(&barriers);
 }
 

@@ -62,7 +62,7 @@ Test(gang_calls, a_path_that_would_be_too_long_is_refused)
 	join(1, "a");
 	answered(PARTY_FAILED, "the root's path is too long for a gang's members");
 	cr_expect_eq(n_released, 1);
-	cr_expect_null(gangs.list);
+	cr_expect(STAILQ_EMPTY(&gangs.list));
 }
 
 Test(gang_calls, there_are_not_too_many)

@@ -68,7 +68,7 @@ static void set_watches(struct party *p)
 	if (p->busy > 1)
 		return; /* the state is read again */
 	const struct party_ticket *t = inside(p);
-	for (struct party_member *m = p->members; m; m = m->next) {
+	for (struct party_member *m = STAILQ_FIRST(&p->members); m; m = STAILQ_NEXT(m, link)) {
 		if (m->place.state != PARTY_LEAVES && m->place.state != PARTY_WAITS)
 			continue;
 		party_watch_end(m, t);

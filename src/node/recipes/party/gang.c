@@ -46,7 +46,7 @@ static void fill_sight(struct party *p, struct party_sight *s)
 /* If all are to stop when one is lost, each member watches another. */
 static void set_watches(struct party *p)
 {
-	for (struct party_member *m = p->members; m; m = m->next)
+	for (struct party_member *m = STAILQ_FIRST(&p->members); m; m = STAILQ_NEXT(m, link))
 		if (p->gang->n > 0 && !p->gang->goes_on && m->place.state == PARTY_RUNS &&
 		    !m->held.lost)
 			party_watch_end(m, party_next(p->sight, m->place.index));
@@ -132,8 +132,9 @@ void gangs_attach(struct parties *all, void *owner, const char *name, uint64_t i
 
 static struct party_member *find(const struct parties *all, const void *owner, uint64_t number)
 {
-	for (struct party *p = all->list; p; p = p->next)
-		for (struct party_member *m = p->members; m; m = m->next)
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link))
+		for (struct party_member *m = STAILQ_FIRST(&p->members); m;
+		     m = STAILQ_NEXT(m, link))
 			if (holder_is(&m->held, owner, number))
 				return m;
 	return NULL;

@@ -71,7 +71,8 @@ static void on_rival(void *arg, const struct store_reply *reply)
 
 	p->dirty = true;
 	p->unsure |= party_is_lost(reply);
-	for (struct party_member *m = p->closed ? NULL : p->members; m; m = m->next) {
+	for (struct party_member *m = p->closed ? NULL : STAILQ_FIRST(&p->members); m;
+	     m = STAILQ_NEXT(m, link)) {
 		if (m->place.as.id != look->id || reply->code != STORE_OK)
 			continue;
 		m->place.rival = look->rival;

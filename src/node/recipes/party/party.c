@@ -28,24 +28,22 @@ const char *party_limit(const struct parties *all)
 
 struct party *party_get(struct parties *all, const char *name)
 {
-	struct party **end = &all->list;
+	struct party *p;
 
-	for (; *end; end = &(*end)->next)
-		if (strcmp((*end)->name, name) == 0)
-			return *end;
-	*end = mem_calloc(1, sizeof(**end));
-	(*end)->all = all;
-	memcpy((*end)->name, name, strlen(name));
-	return *end;
+	STAILQ_FOREACH(p, &all->list, link)
+	if (strcmp(p->name, name) == 0)
+		return p;
+	p = mem_calloc(1, sizeof(*p));
+	p->all = all;
+	memcpy(p->name, name, strlen(name));
+	STAILQ_INIT(&p->members);
+	STAILQ_INSERT_TAIL(&all->list, p, link);
+	return p;
 }
 
 void party_drop(struct party *p)
 {
-	struct party **link = &p->all->list;
-
-	while (*link != p)
-		link = &(*link)->next;
-	*link = p->next;
+	STAILQ_REMOVE(&p->all->list, p, party, link);
 	p->closed = true;
 	if (p->busy == 0)
 		free(p);
@@ -69,7 +67,7 @@ void party_changed(struct party *p)
 
 static void go_on_all(struct parties *all)
 {
-	for (struct party *p = all->list; p; p = p->next)
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link))
 		party_go_on(p);
 	parties_schedule(all);
 }
@@ -79,8 +77,8 @@ static void go_on_all(struct parties *all)
 void parties_up(struct parties *all)
 {
 	parties_time_up(all);
-	for (struct party *p = all->list; p; p = p->next) {
-		p->dirty |= p->members != NULL;
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link)) {
+		p->dirty |= !STAILQ_EMPTY(&p->members);
 		p->unsure = true;
 	}
 	go_on_all(all);
@@ -88,8 +86,9 @@ void parties_up(struct parties *all)
 
 void parties_leased(struct parties *all)
 {
-	for (struct party *p = all->list; p; p = p->next)
-		for (const struct party_member *m = p->members; m; m = m->next)
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link))
+		for (const struct party_member *m = STAILQ_FIRST(&p->members); m;
+		     m = STAILQ_NEXT(m, link))
 			p->dirty |= m->place.state == PARTY_RUNS && m->fn;
 	go_on_all(all);
 }
@@ -108,11 +107,11 @@ static void expire(struct party *p, struct party_member *m)
 void parties_expired(struct parties *all)
 {
 	all->former = (struct holder_former){.until_ms = 0};
-	for (struct party *p = all->list; p; p = p->next) {
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link)) {
 		struct party_member *next;
 		p->orphans = p->sweep = false;
-		for (struct party_member *m = p->members; m; m = next) {
-			next = m->next;
+		for (struct party_member *m = STAILQ_FIRST(&p->members); m; m = next) {
+			next = STAILQ_NEXT(m, link);
 			expire(p, m);
 		}
 	}
@@ -124,15 +123,16 @@ void parties_watch(struct parties *all, const char *path)
 {
 	char own[STORE_PATH_MAX];
 
-	for (struct party *p = all->list; p; p = p->next) {
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link)) {
 		party_path(p, own);
 		size_t len = strlen(own);
 		if (strncmp(path, own, len) != 0 || (path[len] != '\0' && path[len] != '/'))
 			continue;
-		for (struct party_member *m = p->members; m; m = m->next)
+		for (struct party_member *m = STAILQ_FIRST(&p->members); m;
+		     m = STAILQ_NEXT(m, link))
 			if (strcmp(m->watched, path) == 0)
 				m->watched[0] = '\0';
-		p->dirty |= p->members != NULL;
+		p->dirty |= !STAILQ_EMPTY(&p->members);
 		party_go_on(p);
 	}
 }
@@ -141,8 +141,9 @@ void parties_watch(struct parties *all, const char *path)
 
 void parties_owner_gone(struct parties *all, const void *owner)
 {
-	for (struct party *p = all->list; p; p = p->next) {
-		for (struct party_member *m = p->members; m; m = m->next) {
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link)) {
+		for (struct party_member *m = STAILQ_FIRST(&p->members); m;
+		     m = STAILQ_NEXT(m, link)) {
 			if (m->held.owner != owner)
 				continue;
 			holder_owner_gone(&all->holders, &m->held);
@@ -160,8 +161,9 @@ void parties_keep(struct parties *all)
 void parties_stop(struct parties *all)
 {
 	all->stopping = true;
-	for (struct party *p = all->list; p; p = p->next)
-		for (struct party_member *m = p->members; m; m = m->next)
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link))
+		for (struct party_member *m = STAILQ_FIRST(&p->members); m;
+		     m = STAILQ_NEXT(m, link))
 			party_give(m, (struct party_event){.type = PARTY_GIVEN_UP, .why = stopped});
 	go_on_all(all);
 }
@@ -173,7 +175,7 @@ void parties_take_over(struct parties *all, int64_t timeout_ms)
 
 bool parties_know(const struct parties *all, const char *name, uint64_t id)
 {
-	for (struct party *p = all->list; p; p = p->next)
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link))
 		if (strcmp(p->name, name) == 0)
 			return party_find(p, id) != NULL;
 	return false;
@@ -183,8 +185,9 @@ size_t parties_going(const struct parties *all)
 {
 	size_t n = 0;
 
-	for (const struct party *p = all->list; p; p = p->next)
-		for (const struct party_member *m = p->members; m; m = m->next)
+	for (const struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link))
+		for (const struct party_member *m = STAILQ_FIRST(&p->members); m;
+		     m = STAILQ_NEXT(m, link))
 			n += m->place.state == PARTY_RUNS &&
 			     holder_is_alive(&all->holders, &m->held);
 	return n;
@@ -208,6 +211,7 @@ void parties_init(struct parties *all, const struct party_kind *kind, struct ses
 				.registry = registry,
 				.roster = roster,
 				.holders = {.session = session}};
+	STAILQ_INIT(&all->list);
 	parties_time_init(all);
 }
 
@@ -215,10 +219,10 @@ void parties_done(struct parties *all)
 {
 	const struct party_answer answer = {.outcome = PARTY_ENDED, .why = "the sidecar has ended"};
 
-	while (all->list) {
-		struct party *p = all->list;
-		while (p->members)			 /* NOLINT: each takes itself out */
-			party_tell(p->members, &answer); /* NOLINT */
+	while (!STAILQ_EMPTY(&all->list)) {
+		struct party *p = STAILQ_FIRST(&all->list);
+		while (!STAILQ_EMPTY(&p->members)) /* each takes itself out */
+			party_tell(STAILQ_FIRST(&p->members), &answer);
 		party_drop(p);
 	}
 	parties_time_done(all);

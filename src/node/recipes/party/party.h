@@ -48,7 +48,7 @@ struct parties {
 	struct registry *registry;
 	struct roster *roster; /* NULL: nobody sweeps */
 	struct holders holders;
-	struct party *list;
+	STAILQ_HEAD(party_list, party) list;
 	size_t n_members;
 	bool stopping, kept;
 	struct holder_former former; /* the previous sidecar's nodes go then */

@@ -10,7 +10,7 @@
 
 struct party_member *party_find(const struct party *p, uint64_t id)
 {
-	for (struct party_member *m = p->members; m; m = m->next)
+	for (struct party_member *m = STAILQ_FIRST(&p->members); m; m = STAILQ_NEXT(m, link))
 		if (m->place.as.id == id)
 			return m;
 	return NULL;
@@ -18,16 +18,14 @@ struct party_member *party_find(const struct party *p, uint64_t id)
 
 struct party_member *party_add(struct party *p, uint64_t id)
 {
-	struct party_member *m = mem_calloc(1, sizeof(*m)), **end = &p->members;
+	struct party_member *m = mem_calloc(1, sizeof(*m));
 
 	m->party = p;
 	m->place.as.id = id;
 	m->session_ms = party_now(p) + SESSION_PATIENCE_MS;
 	m->deadline_ms = INT64_MAX;
 	holder_init(&p->all->holders, &m->held, NULL);
-	while (*end)
-		end = &(*end)->next;
-	*end = m;
+	STAILQ_INSERT_TAIL(&p->members, m, link);
 	p->all->n_members++;
 	p->dirty = true;
 	p->sweep = false;
@@ -72,14 +70,11 @@ static void tell_early(struct party_member *m, const struct party_answer *answer
 void party_tell(struct party_member *m, const struct party_answer *answer)
 {
 	struct party *p = m->party;
-	struct party_member **link = &p->members;
 
-	while (*link != m)
-		link = &(*link)->next;
-	*link = m->next;
+	STAILQ_REMOVE(&p->members, m, party_member, link);
 	p->all->n_members--;
 	party_watch(m, NULL);
-	if (!p->members)
+	if (STAILQ_EMPTY(&p->members))
 		unwatch_record(p);
 	tell_early(m, answer);
 	holder_let_go(&p->all->holders, &m->held);

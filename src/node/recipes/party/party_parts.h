@@ -10,7 +10,7 @@ _Static_assert(PARTY_PLACES_MAX == GANG_COUNT_MAX && PARTY_COUNT_MAX == BARRIER_
 	       "a sight has room for all");
 
 struct party_member {
-	struct party_member *next;
+	STAILQ_ENTRY(party_member) link;
 	struct party *party;
 	struct holder held; /* under a lease in a gang alone */
 	struct party_place place;
@@ -26,17 +26,17 @@ struct party_member {
 
 struct party {
 	struct parties *all;
-	struct party *next;
+	STAILQ_ENTRY(party) link;
 	char name[NAME_TASK_MAX + 1];
-	struct party_member *members; /* the oldest first */
-	unsigned busy;		      /* outstanding requests; no step meanwhile */
-	bool dirty;		      /* the state has to be read */
-	bool orphans;		      /* nodes of our session without a member are to be deleted */
-	bool sweep;		      /* an unused party is to be removed, or noted */
-	bool unsure;		      /* an answer was lost: a write precedes the next read */
-	bool closed;		      /* to be freed after the last answer */
-	bool refused;		      /* the last request was refused; see `why` */
-	enum store_code no_folder;    /* how its parent folder was refused; OK: not refused */
+	STAILQ_HEAD(party_members, party_member) members; /* the oldest first */
+	unsigned busy;		   /* outstanding requests; no step meanwhile */
+	bool dirty;		   /* the state has to be read */
+	bool orphans;		   /* nodes of our session without a member are to be deleted */
+	bool sweep;		   /* an unused party is to be removed, or noted */
+	bool unsure;		   /* an answer was lost: a write precedes the next read */
+	bool closed;		   /* to be freed after the last answer */
+	bool refused;		   /* the last request was refused; see `why` */
+	enum store_code no_folder; /* how its parent folder was refused; OK: not refused */
 	const char *why;
 	int64_t try_ms;	  /* when to open although another waiter should; 0: never */
 	int64_t retry_ms; /* not before; 0 */

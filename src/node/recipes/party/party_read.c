@@ -59,7 +59,8 @@ static void on_watched(void *arg, const struct store_reply *reply)
 	struct party *p = arg;
 
 	/* The watch tells otherwise. */
-	for (struct party_member *m = p->members; m && reply->code != STORE_OK; m = m->next)
+	for (struct party_member *m = STAILQ_FIRST(&p->members); m && reply->code != STORE_OK;
+	     m = STAILQ_NEXT(m, link))
 		party_watch(m, NULL);
 	p->dirty |= reply->code != STORE_OK;
 	p->unsure |= party_is_lost(reply);
@@ -160,7 +161,8 @@ static void carry_out(struct party *p, enum party_act act, const struct party_ch
 		gang_note(p, act == PARTY_NOTE_LOSS);
 	else if (act == PARTY_OPEN)
 		p->all->kind->open(p, c);
-	for (struct party_member *m = p->members; m && act == PARTY_REST; m = m->next)
+	for (struct party_member *m = STAILQ_FIRST(&p->members); m && act == PARTY_REST;
+	     m = STAILQ_NEXT(m, link))
 		party_happens(m, PARTY_LOOKED);
 }
 
@@ -172,13 +174,14 @@ static void decide(struct party *p)
 
 	if (p->orphans)
 		take_orphans(p);
-	for (struct party_member *m = p->members; m; m = next) {
-		next = m->next;
+	for (struct party_member *m = STAILQ_FIRST(&p->members); m; m = next) {
+		next = STAILQ_NEXT(m, link);
 		look(m);
 	}
-	for (const struct party_member *m = p->members; m && p->sight->makes == 0; m = m->next)
+	for (const struct party_member *m = STAILQ_FIRST(&p->members); m && p->sight->makes == 0;
+	     m = STAILQ_NEXT(m, link))
 		p->sight->makes = m->place.state == PARTY_WAITS ? m->place.as.count : 0;
-	p->sight->sweeps = p->sweep && !p->members;
+	p->sight->sweeps = p->sweep && STAILQ_EMPTY(&p->members);
 	p->sight->sent = p->busy > 1;
 	p->sweep = p->refused = false;
 	carry_out(p, party_decide(p->sight, &p->try_ms, &chosen), &chosen);
@@ -305,7 +308,7 @@ void party_read(struct party *p)
 	p->record = mem_calloc(1, p->all->kind->record_size);
 	if (p->unsure)
 		session_confirm(s);
-	if (p->members)
+	if (!STAILQ_EMPTY(&p->members))
 		watches_get(&s->watches, path, WATCH_RECIPE, p, on_record, p);
 	else
 		store_get(s->store, path, false, on_record, p);

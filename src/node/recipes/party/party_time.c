@@ -27,7 +27,8 @@ static int64_t due_at(const struct party *p)
 	sooner(&at, keep_ms > 0 && p->idle_ms > 0 && !p->sweep && p->busy == 0
 			    ? p->idle_ms + keep_ms
 			    : 0);
-	for (const struct party_member *m = p->members; m; m = m->next) {
+	for (const struct party_member *m = STAILQ_FIRST(&p->members); m;
+	     m = STAILQ_NEXT(m, link)) {
 		if (is_orphan(m))
 			sooner(&at, m->held.lease_ms);
 		if (m->fn && m->place.state == PARTY_WAITS && !m->patient)
@@ -41,7 +42,8 @@ static int64_t due_at(const struct party *p)
 /* Whether the party needs no work here any more. */
 static bool is_over(const struct party *p, int64_t now)
 {
-	return p->busy == 0 && !p->members && !(p->dirty && (p->sweep || p->orphans)) &&
+	return p->busy == 0 && STAILQ_EMPTY(&p->members) &&
+	       !(p->dirty && (p->sweep || p->orphans)) &&
 	       now - p->idle_ms >= p->all->kind->keep_ms &&
 	       !(p->dead_since > 0 && roster_is_assigner(p->all->roster));
 }
@@ -50,9 +52,9 @@ static void collect(struct parties *all, int64_t now)
 {
 	struct party *next;
 
-	for (struct party *p = all->list; p; p = next) {
-		next = p->next;
-		if (p->members)
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = next) {
+		next = STAILQ_NEXT(p, link);
+		if (!STAILQ_EMPTY(&p->members))
 			p->idle_ms = 0;
 		else if (p->idle_ms == 0)
 			p->idle_ms = now;
@@ -70,7 +72,7 @@ void parties_schedule(struct parties *all)
 	if (all->kind->leased)
 		session_set_joined(all->session, all->n_members > 0 && (session_is_up(s) ||
 									session_lease_left(s) > 0));
-	for (const struct party *p = all->list; p; p = p->next) {
+	for (const struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link)) {
 		int64_t at = due_at(p);
 		if (at < now) /* the timer rings only for future times */
 			at = now + 50;
@@ -108,8 +110,8 @@ static void on_time(struct party *p, int64_t now)
 	struct party_member *next;
 	int64_t keep_ms = p->all->kind->keep_ms;
 
-	for (struct party_member *m = p->members; m; m = next) {
-		next = m->next;
+	for (struct party_member *m = STAILQ_FIRST(&p->members); m; m = next) {
+		next = STAILQ_NEXT(m, link);
 		look_at_time(p, m, now);
 	}
 	if (p->retry_ms <= now)
@@ -128,7 +130,7 @@ static void on_due(void *arg)
 	struct parties *all = arg;
 	int64_t now = host_now_ms(all->session->host);
 
-	for (struct party *p = all->list; p; p = p->next)
+	for (struct party *p = STAILQ_FIRST(&all->list); p; p = STAILQ_NEXT(p, link))
 		on_time(p, now);
 	parties_schedule(all);
 }
@@ -161,7 +163,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 		struct party *p = party_get(all, reply->names[i]);
 		p->orphans |= orphans;
 		p->sweep |= is_sweeper(all);
-		p->dirty |= p->orphans || (p->sweep && !p->members);
+		p->dirty |= p->orphans || (p->sweep && STAILQ_EMPTY(&p->members));
 		party_go_on(p);
 	}
 	if (orphans)
