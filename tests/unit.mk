@@ -43,6 +43,7 @@ unit: plain-bin
 	tests/run --unit $(B)/plain
 
 $(patsubst %,$(B)/oracle/%,version_pairs draft_fleets schedule_times): $(B)/oracle/%: $(B)/tests/oracle/%.o $(LINK_core)
+	@mkdir -p $(@D)
 	$(link)
 
 # The model test: a plain program over the core.
