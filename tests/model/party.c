@@ -384,7 +384,7 @@ static const char *wrong_member(const struct scene *w, unsigned c)
 		    w->clients[other].state == PARTY_WAITS &&
 		    scene_count_of(w, id) != scene_count_of(w, scene_id_of(w, other)))
 			return "waits among others for another number";
-	if (m->state == PARTY_RUNS && m->asked && !m->told)
+	if (m->state == PARTY_RUNS && m->asked)
 		return "runs, and is not told";
 	if (m->state == PARTY_WAITS && scene_index_of(w, id) >= 0)
 		return "was counted, and still waits";

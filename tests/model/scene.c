@@ -326,7 +326,9 @@ void scene_give(struct scene *w, unsigned c, struct party_event e)
 		m->how = a.how;
 		m->node = a.node ? number_of(a.node) : 0;
 	}
-	if (a.tells)
+	if (a.lets_go)
+		m->asked = m->owned = false; /* the command is ended, but may live for its lease */
+	else if (a.tells)
 		hears(w, c, &a.verdict);
 	else if (a.starts && !m->lost)
 		starts(w, c);
@@ -509,8 +511,8 @@ static void do_for_member(struct scene *w, unsigned c)
 		scene_changed(w);
 	} else if (m->act == PARTY_REMOVE && at->fresh) {
 		remove_it(w, at);
-	} else if (m->act == PARTY_DELETE_NODE && m->node == id && m->stage == INSIDE && !m->lost) {
-		w->fault = "takes the node of one that goes on";
+	} else if (m->act == PARTY_DELETE_NODE && m->node == id && m->stage == INSIDE) {
+		w->fault = "takes the node of one whose command may be alive";
 	} else if (m->act == PARTY_DELETE_NODE && (at->fresh || m->how != PARTY_UNLESS_COUNTED) &&
 		   scene_drop(w, m->node) && m->how == PARTY_WITH_A_MARK) {
 		add(w, id | MARK);

@@ -260,15 +260,40 @@ Test(gang_member_ends, what_does_not_run_is_not_there)
 	}
 }
 
-Test(gang_member_ends, what_has_to_stop_is_not_there_and_loses_its_node)
+/* Its command is ended, and may live for as long as the sidecar before us promised it. */
+Test(gang_member_ends, what_has_to_stop_is_not_there_and_keeps_its_node_for_a_lease)
 {
 	runs(false);
 	record.lost = true;
 	attach(1);
 	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
-	answered(PARTY_NOT_THERE, NULL);
+	answered(PARTY_NOT_THERE, "a member was lost");
+	cr_expect_eq(n_released, 1);
+	pass(TIMEOUT_MS - 1);
+	idle();
+	pass(1);
 	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
 	asks(LOSE(NODE("1", "7", "a", "0")), ok());
 	sees(NODE("2", "9", "b", "1"));
+	cr_expect_eq(gangs.n_members, 0);
+}
+
+/* A client that comes back to the sidecar that told it is not kept waiting. */
+Test(gang_member_ends, who_is_back_as_another_was_lost_is_told_so)
+{
+	runs(false);
+	attach(1);
+	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
+	asks("exists! gangs/g/" NODE("2", "9", "b", "1"), ok());
+	answered(PARTY_OPENED, NULL);
+	parties_owner_gone(&gangs, &owner);
+	record.lost = true;
+	attach(1);
+	sees(NODE("1", "7", "a", "0"));
+	answered(PARTY_NOT_THERE, "a member was lost");
+	pass(TIMEOUT_MS);
+	sees(NODE("1", "7", "a", "0"));
+	asks(LOSE(NODE("1", "7", "a", "0")), ok());
+	sees(NOBODY);
 	cr_expect_eq(gangs.n_members, 0);
 }

@@ -293,8 +293,13 @@ static void go_on_running(struct step *t)
 		t->a->starts = t->e->asked;
 		return;
 	}
-	if (t->e->told) /* its command may be alive until its lease is over */
+	if (t->e->told || (t->e->attaching && counted)) {
+		/* Its command may be alive until its lease is over: the node stays as long. */
+		t->a->lets_go = t->e->asked;
+		if (t->e->asked)
+			answer_with(t, refusal(PARTY_NOT_THERE, "a member was lost"));
 		return;
+	}
 	answer_with(t, refusal(t->e->attaching ? PARTY_NOT_THERE : PARTY_FAILED,
 			       counted ? "a member was lost as the gang began" : was_lost));
 	t->a->reads = counted;

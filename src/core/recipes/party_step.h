@@ -175,6 +175,7 @@ struct party_actions {
 	struct party_verdict verdict;
 	bool starts;		/* is told that the gang has begun, if the lease is long enough */
 	bool loses;		/* its command may not go on */
+	bool lets_go;		/* its owner holds it no more; all that was promised goes on */
 	bool reads;		/* the party is to be read again */
 	enum party_until until; /* the new deadline of its answer */
 };

@@ -100,6 +100,17 @@ static void tell_started(struct party_member *m)
 					     .record = p->gang});
 }
 
+/* A supervisor that is back may not go on: its command has as long as was promised before. */
+static void refuse_owner(struct party_member *m, const struct party_answer *answer)
+{
+	const struct holders *all = &m->party->all->holders;
+	void *owner = m->held.owner;
+
+	tell_early(m, answer);
+	holder_owner_gone(all, &m->held);
+	holders_release(all, owner);
+}
+
 static void set_deadline(struct party_member *m, enum party_until until)
 {
 	static const int64_t ms[] = {
@@ -150,6 +161,8 @@ void party_give(struct party_member *m, struct party_event event)
 					    .why = a.verdict.why};
 	if (m->place.state == PARTY_GONE)
 		party_tell(m, &answer);
+	else if (a.lets_go)
+		refuse_owner(m, &answer);
 	else if (a.tells)
 		tell_early(m, &answer);
 	else if (a.starts)
