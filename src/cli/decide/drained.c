@@ -12,10 +12,9 @@
 #include "base/text/names.h"
 #include "cli/ui/ask.h"
 
-#define ASK_EVERY_MS 300
-#define ASK_QUEUES_EVERY_MS \
-	1000 /* where jobs of queues alone are left: each look reads ZooKeeper */
-#define NAMES_SHOWN 5
+#define ASK_EVERY_MS	    300
+#define ASK_QUEUES_EVERY_MS 1000 /* jobs of queues alone are left: a look reads ZooKeeper */
+#define NAMES_SHOWN	    5
 
 /* The tasks and jobs that a drained node still leads and runs. */
 struct rest {
@@ -200,9 +199,11 @@ int drained_wait(struct context *c, json_t *result, int64_t wait_ms)
 			told = r.leads;
 			told_queued = r.queued;
 		}
+		int pause_ms = r.queued > 0 ? ASK_QUEUES_EVERY_MS : ASK_EVERY_MS;
+
 		rest_done(&r);
 		if (code != 0 || done || late)
 			return code != 0 ? code : conclude(c, result, name, done);
-		poll(NULL, 0, told_queued > 0 ? ASK_QUEUES_EVERY_MS : ASK_EVERY_MS);
+		poll(NULL, 0, pause_ms);
 	}
 }
